@@ -1,0 +1,89 @@
+"""What a flow may ask of the face that runs it, and the faces' two ways of doing it.
+
+A flow is a generator like a store's steps, one level up: it yields whole operations and waits.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from duequeue.backoff import RetryPolicy
+from duequeue.bell import Bell
+from duequeue.errors import StoreUnavailable
+from duequeue.store import AsyncSession, Operation, Session
+
+T = TypeVar("T")
+
+Flow: TypeAlias = Generator["Action", Any, T]
+
+
+class Run(NamedTuple):
+    """Run one operation of the store, in one try."""
+
+    operation: Operation[Any]
+
+
+class Pause(NamedTuple):
+    """Let some time pass."""
+
+    seconds: float
+
+
+class Listen(NamedTuple):
+    """Wait for the bell, or for some time to pass."""
+
+    bell: Bell
+    heard: int
+    looks_at: int
+    seconds: float
+
+
+Action: TypeAlias = Run | Pause | Listen
+
+
+def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
+    """Run an operation, and again while the store is unavailable and the budget lasts."""
+    pauses = policy.pauses()
+    while True:
+        try:
+            result: T = yield Run(operation)
+        except StoreUnavailable:
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+        else:
+            return result
+        yield Pause(pause)
+
+
+def performer(session: Session) -> Callable[[Action], object]:
+    """Return the function that carries out one action, blocking."""
+
+    def perform(action: Action) -> object:
+        match action:
+            case Run(operation):
+                return session.run(operation)
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Listen(bell, heard, looks_at, seconds):
+                bell.wait(heard, looks_at, seconds)
+        return None
+
+    return perform
+
+
+def performer_async(session: AsyncSession) -> Callable[[Action], Awaitable[object]]:
+    """Return the function that carries out one action, awaiting."""
+
+    async def perform(action: Action) -> object:
+        match action:
+            case Run(operation):
+                return await session.run(operation)
+            case Pause(seconds):
+                await asyncio.sleep(seconds)
+            case Listen(bell, heard, looks_at, seconds):
+                await bell.wait_async(heard, looks_at, seconds)
+        return None
+
+    return perform

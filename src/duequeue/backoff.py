@@ -1,0 +1,47 @@
+"""How long to wait between tries, and when to give up."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from time import monotonic
+
+from duequeue.instants import positive_millis, span_to_millis
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Jittered exponential backoff within a total budget of time.
+
+    A budget of zero means a single try.
+    """
+
+    budget: timedelta = timedelta(seconds=30)
+    first: timedelta = timedelta(milliseconds=20)
+    longest: timedelta = timedelta(seconds=2)
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if span_to_millis(self.budget, "budget") < 0:
+            raise ValueError(f"budget must not be negative, not {self.budget!r}")
+        positive_millis(self.first, "first")
+        positive_millis(self.longest, "longest")
+        if self.factor < 1:
+            raise ValueError(f"factor must be at least 1, not {self.factor!r}")
+
+    @classmethod
+    def never(cls) -> "RetryPolicy":
+        """Return the policy of a single try."""
+        return cls(budget=timedelta(0))
+
+    def pauses(self) -> Iterator[float]:
+        """Return the seconds to wait before each further try; the budget runs from this call."""
+        return self._pauses(monotonic() + self.budget.total_seconds())
+
+    def _pauses(self, gives_up_at: float) -> Iterator[float]:
+        ceiling = self.first.total_seconds()
+        longest = self.longest.total_seconds()
+        while (left := gives_up_at - monotonic()) > 0:
+            # Full jitter, but never so short that a busy server is hammered.
+            yield min(left, random.uniform(ceiling / 2, ceiling))  # noqa: S311 - no secret
+            ceiling = min(longest, ceiling * self.factor)

@@ -1,0 +1,58 @@
+"""Wakes those who wait for messages, in threads and in event loops."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+
+class Bell:
+    """Counts its rings, so that one between looking and waiting is not missed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiters: dict[Callable[[], None], int] = {}
+        self.rings = 0
+
+    def ring(self, due_at: int | None = None) -> None:
+        """Wake those who would look too late for a message due at `due_at`; without it, all."""
+        with self._lock:
+            self.rings += 1
+            waiters = list(self._waiters.items())
+        for wake, looks_at in waiters:
+            if due_at is None or due_at < looks_at:
+                wake()
+
+    def wait(self, heard: int, looks_at: int, seconds: float) -> None:
+        """Block until a ring that matters after the first `heard`, or until the seconds are over.
+
+        `looks_at` is the instant, in milliseconds, at which the caller looks again anyway.
+        """
+        event = threading.Event()
+        with self._waiting(event.set, looks_at):
+            if self.rings == heard:
+                event.wait(seconds)
+
+    async def wait_async(self, heard: int, looks_at: int, seconds: float) -> None:
+        """Await the same."""
+        event = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        with self._waiting(lambda: _wake(loop, event), looks_at):
+            if self.rings == heard:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), seconds)
+
+    @contextmanager
+    def _waiting(self, wake: Callable[[], None], looks_at: int) -> Iterator[None]:
+        with self._lock:
+            self._waiters[wake] = looks_at
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._waiters[wake]
+
+
+def _wake(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop was closed between ringing and waking
+        loop.call_soon_threadsafe(event.set)

@@ -1,0 +1,25 @@
+"""The `duequeue` command: one short file per family of commands."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from duequeue.cli import migrate
+from duequeue.errors import DueQueueError
+
+FAMILIES = (migrate,)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="duequeue", description="Messages, when they are due.")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for family in FAMILIES:
+        family.add_to(commands)
+    given = parser.parse_args(arguments)
+    try:
+        status: int = given.run(given)
+    except (DueQueueError, ValueError) as error:
+        print(f"duequeue: {error}", file=sys.stderr)
+        return 1
+    return status

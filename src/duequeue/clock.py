@@ -1,0 +1,61 @@
+"""Where `now` comes from."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from duequeue.instants import to_millis
+
+
+class Clock(Protocol):
+    """Anything that can tell the time as an aware datetime."""
+
+    def now(self) -> datetime:
+        """Return the present instant."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the present instant in UTC."""
+        return datetime.now(UTC)
+
+
+class ManualClock:
+    """A clock that stands still until a test moves it; whoever waits on it is woken."""
+
+    def __init__(self, start: datetime) -> None:
+        to_millis(start, "start")
+        self._lock = threading.Lock()
+        self._now = start.astimezone(UTC)
+        self._listeners: list[Callable[[], None]] = []
+
+    def now(self) -> datetime:
+        """Return the instant the clock was last moved to."""
+        with self._lock:
+            return self._now
+
+    def advance(self, by: timedelta) -> None:
+        """Move the clock by a duration."""
+        with self._lock:
+            self._now += by
+        self._tell()
+
+    def set(self, to: datetime) -> None:
+        """Move the clock to an instant, forwards or backwards."""
+        to_millis(to, "to")
+        with self._lock:
+            self._now = to.astimezone(UTC)
+        self._tell()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after every move; returns the way to unsubscribe."""
+        with self._lock:
+            self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _tell(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()

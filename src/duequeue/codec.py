@@ -1,0 +1,117 @@
+"""How payloads become bytes and come back."""
+
+import dataclasses
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+T = TypeVar("T")
+Value = TypeVar("Value")
+
+
+class Codec(Protocol[Value]):
+    """Turns payloads into bytes and back; any error out of `decode` means undecodable."""
+
+    @property
+    def type_name(self) -> str:
+        """Name the payload type; queues of different types never see each other's messages."""
+
+    def encode(self, value: Value, /) -> bytes:
+        """Turn a payload into bytes."""
+
+    def decode(self, data: bytes, /) -> Value:
+        """Turn bytes back into a payload."""
+
+
+class JsonCodec:
+    """Plain JSON values. Keys are sorted, so equal values are equal bytes."""
+
+    type_name = "json"
+
+    def __init__(self) -> None:
+        self.encode = msgspec.json.Encoder(order="deterministic").encode
+        self.decode = msgspec.json.Decoder().decode
+
+
+class TextCodec:
+    """Strings, as UTF-8."""
+
+    type_name = "text"
+
+    def encode(self, value: str, /) -> bytes:
+        """Encode as UTF-8."""
+        if not isinstance(value, str):
+            raise TypeError(f"payload must be a str, not {type(value).__name__}")
+        return value.encode()
+
+    def decode(self, data: bytes, /) -> str:
+        """Decode from UTF-8."""
+        return data.decode()
+
+
+class BytesCodec:
+    """Bytes, untouched."""
+
+    type_name = "bytes"
+
+    def encode(self, value: bytes, /) -> bytes:
+        """Copy the bytes."""
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise TypeError(f"payload must be bytes, not {type(value).__name__}")
+        return bytes(value)
+
+    def decode(self, data: bytes, /) -> bytes:
+        """Return the bytes."""
+        return data
+
+
+class TypedCodec(Generic[T]):
+    """A dataclass or `msgspec.Struct`, as JSON that is validated on the way out."""
+
+    def __init__(self, payload_type: type[T]) -> None:
+        if not _has_fields(payload_type):
+            raise TypeError(
+                f"codec: {payload_type!r} is neither str, bytes, a dataclass nor a msgspec.Struct; "
+                "give an object with type_name, encode and decode instead"
+            )
+        self.type_name = payload_type.__qualname__
+        self._payload_type = payload_type
+        self._encoder = msgspec.json.Encoder(order="deterministic")
+        self._decoder = msgspec.json.Decoder(payload_type)
+
+    def encode(self, value: T, /) -> bytes:
+        """Encode a value of the payload type as JSON."""
+        if not isinstance(value, self._payload_type):
+            raise TypeError(f"payload must be a {self.type_name}, not {type(value).__name__}")
+        return self._encoder.encode(value)
+
+    def decode(self, data: bytes, /) -> T:
+        """Decode JSON and check it against the payload type."""
+        return self._decoder.decode(data)
+
+
+def codec_for(choice: Any) -> Codec[Any]:
+    """Return the codec a user asked for: None is JSON, a type is its codec, a codec is itself."""
+    if choice is None:
+        return JsonCodec()
+    if choice is str:
+        return TextCodec()
+    if choice is bytes:
+        return BytesCodec()
+    if isinstance(choice, type):
+        return TypedCodec(choice)
+    if not _is_codec(choice):
+        raise TypeError(f"codec must have type_name, encode and decode; {choice!r} has not")
+    return cast("Codec[Any]", choice)
+
+
+def _has_fields(candidate: type) -> bool:
+    return dataclasses.is_dataclass(candidate) or issubclass(candidate, msgspec.Struct)
+
+
+def _is_codec(candidate: object) -> bool:
+    return (
+        isinstance(getattr(candidate, "type_name", None), str)
+        and callable(getattr(candidate, "encode", None))
+        and callable(getattr(candidate, "decode", None))
+    )

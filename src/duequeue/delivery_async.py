@@ -1,0 +1,74 @@
+"""A leased message in the hands of a consumer that awaits."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from duequeue.actions import Flow
+from duequeue.errors import DueQueueError
+from duequeue.flows import settling
+from duequeue.flows.context import Context
+from duequeue.parcel import Parcel
+from duequeue.store import Claimed
+
+T = TypeVar("T")
+
+
+class AsyncDelivery(Parcel[T]):
+    """A leased message; each way to settle it tells whether this call won.
+
+    In an `async with` block it acks on success; on an exception it releases, and lets it through.
+    """
+
+    __slots__ = ("_context", "_drive")
+
+    def __init__(
+        self,
+        drive: Callable[[Flow[Any]], Awaitable[Any]],
+        context: Context[T],
+        claimed: Claimed,
+        payload: T,
+        delivered_at: int,
+        lease_until: int,
+    ) -> None:
+        super().__init__(context.name, claimed, payload, delivered_at, lease_until)
+        self._drive = drive
+        self._context = context
+
+    async def ack(self) -> bool:
+        """Delete the message: it was handled."""
+        won: bool = await self._drive(settling.ack(self._context, self))
+        return won
+
+    async def extend(self, lease: timedelta | None = None) -> bool:
+        """Hold the message for another lease from now on."""
+        won: bool = await self._drive(settling.extend(self._context, self, lease))
+        return won
+
+    async def release(self, delay: timedelta = timedelta(0)) -> bool:
+        """Give the message back, due after a delay."""
+        won: bool = await self._drive(settling.release(self._context, self, delay))
+        return won
+
+    async def bury(self, reason: str) -> bool:
+        """Park the message out of the queue."""
+        won: bool = await self._drive(settling.bury(self._context, self, reason))
+        return won
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.ack()
+        else:
+            # The handler's error matters more; an unreleased message comes back with its lease.
+            with suppress(DueQueueError):
+                await self.release()

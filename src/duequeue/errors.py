@@ -1,0 +1,45 @@
+"""Everything DueQueue raises of its own.
+
+    DueQueueError
+    ├── QueueClosed            the queue was closed; open it again
+    ├── UndecodablePayload     a stored payload that the queue's codec cannot read
+    ├── PayloadTooLarge        also a ValueError
+    ├── MissingExtra           also an ImportError; names the `pip install` that helps
+    └── StoreError             the database said no; chained to the driver's own error
+        ├── StoreUnavailable   it may say yes later: retried first, raised when the budget is spent
+        └── SchemaError        the tables are missing, changed by hand, or newer than this code
+
+Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
+"""
+
+
+class DueQueueError(Exception):
+    """The root of the tree."""
+
+
+class QueueClosed(DueQueueError):
+    """The queue was closed before, or while, this call ran."""
+
+
+class UndecodablePayload(DueQueueError):
+    """A stored payload cannot be decoded by the queue's codec."""
+
+
+class PayloadTooLarge(DueQueueError, ValueError):
+    """An encoded payload exceeds the documented limit."""
+
+
+class MissingExtra(DueQueueError, ImportError):
+    """A store needs a driver that is not installed."""
+
+
+class StoreError(DueQueueError):
+    """The database refused an operation, and would refuse it again."""
+
+
+class StoreUnavailable(StoreError):
+    """The database could not serve an operation now; a later try may succeed."""
+
+
+class SchemaError(StoreError):
+    """The database's tables are not the ones this code works with."""

@@ -1,0 +1,65 @@
+"""What the flows of one queue have in common."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Generic, TypeVar
+
+from duequeue.actions import Flow, retrying
+from duequeue.alerts import Alerts
+from duequeue.backoff import RetryPolicy
+from duequeue.bell import Bell
+from duequeue.clock import Clock
+from duequeue.codec import Codec
+from duequeue.instants import to_millis
+from duequeue.store import Operation, Store
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Context(Generic[T]):
+    """One queue's store and settings; durations in milliseconds.
+
+    Without alerts, whoever commits the caller's transaction tells the other processes.
+    """
+
+    name: str
+    store: Store
+    codec: Codec[T]
+    clock: Clock
+    bell: Bell
+    alerts: Alerts | None
+    retry: RetryPolicy
+    lease: int
+    poll_interval: int
+    max_attempts: int | None
+
+    def now(self) -> int:
+        """Return the present instant."""
+        return to_millis(self.clock.now(), "clock.now()")
+
+    def run(self, operation: Operation[R]) -> Flow[R]:
+        """Run an operation of the store, tried again as the policy says."""
+        return retrying(self.retry, operation)
+
+    def announce(self, due_at: int, now: int) -> Flow[None]:
+        """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""
+        self.store.announce(due_at)
+        self.bell.ring(due_at)
+        if due_at > now + self.poll_interval:
+            return  # the others see it at their next regular look
+        if self.alerts is None:
+            yield from self.run(partial(self.store.notify, due_at))
+        else:
+            self.alerts.tell(due_at)
+
+    def close(self) -> None:
+        """Wake those who wait, and hang up."""
+        self.bell.ring()
+        if self.alerts is not None:
+            self.alerts.close()
+
+    def borrowed(self) -> "Context[T]":
+        """Return the context for a caller's transaction, in which nothing can be tried again."""
+        return replace(self, store=self.store.borrowed(), alerts=None, retry=RetryPolicy.never())

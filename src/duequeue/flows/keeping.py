@@ -1,0 +1,125 @@
+"""Looking at what is stored, and clearing it away."""
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from duequeue.actions import Flow
+from duequeue.errors import UndecodablePayload
+from duequeue.flows.arguments import checked_limit, due_millis
+from duequeue.flows.context import Context
+from duequeue.instants import from_millis, to_millis
+from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
+from duequeue.store import Buried, Stored
+
+T = TypeVar("T")
+
+
+def read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
+    """Look a message up in any state."""
+    return _read(context, checked_key(key))
+
+
+def contains(context: Context[T], key: str) -> Flow[bool]:
+    """Tell whether the key is in the queue."""
+    return _contains(context, checked_key(key))
+
+
+def stats(context: Context[T]) -> Flow[QueueStats]:
+    """Count the messages by state."""
+    counts = yield from context.run(partial(context.store.counts, context.now()))
+    return QueueStats(
+        total=counts.due + counts.leased + counts.future,
+        due=counts.due,
+        leased=counts.leased,
+        future=counts.future,
+        buried=counts.buried,
+        oldest_due_at=_instant(counts.oldest_due_at),
+        next_due_at=_instant(counts.next_due_at),
+    )
+
+
+def drop(context: Context[T], key: str) -> Flow[bool]:
+    """Delete one message."""
+    return context.run(partial(context.store.drop, checked_key(key)))
+
+
+def drop_all(context: Context[T], confirm: str) -> Flow[int]:
+    """Delete every message of a queue whose name the caller knows."""
+    if confirm != context.name:
+        raise ValueError(f"confirm must be the queue's own name, {context.name!r}, not {confirm!r}")
+    return context.run(context.store.drop_all)
+
+
+def buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
+    """List burials."""
+    return _buried(context, checked_limit(limit))
+
+
+def revive(context: Context[T], key: str, due: datetime | timedelta | None) -> Flow[bool]:
+    """Put a burial back."""
+    now = context.now()
+    return _revive(context, checked_key(key), due_millis(due, now), now)
+
+
+def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
+    """Forget old burials."""
+    return context.run(partial(context.store.purge_buried, to_millis(before, "before")))
+
+
+def _read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
+    found = yield from context.run(partial(context.store.read, key))
+    return None if found is None else _snapshot(context, key, found)
+
+
+def _contains(context: Context[T], key: str) -> Flow[bool]:
+    found = yield from context.run(partial(context.store.read, key))
+    return isinstance(found, Stored)
+
+
+def _buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
+    found = yield from context.run(partial(context.store.buried, limit))
+    return [_buried_message(context, each) for each in found]
+
+
+def _revive(context: Context[T], key: str, due_at: int, now: int) -> Flow[bool]:
+    revived = yield from context.run(partial(context.store.revive, key, due_at, now))
+    if revived:
+        yield from context.announce(due_at, now)
+    return revived
+
+
+def _snapshot(context: Context[T], key: str, found: Stored | Buried) -> Snapshot[T]:
+    try:
+        payload = context.codec.decode(found.payload)
+    except Exception as error:
+        raise UndecodablePayload(f"the payload of {key!r} cannot be decoded: {error!r}") from error
+    due_at, now = from_millis(found.asked_at), context.now()
+    if isinstance(found, Buried):
+        return Snapshot(key, payload, due_at, State.BURIED, found.attempts, None, found.reason)
+    if found.leased_until > now:
+        until = from_millis(found.leased_until)
+        return Snapshot(key, payload, due_at, State.LEASED, found.attempts, until)
+    state = State.DUE if found.due_at <= now else State.FUTURE
+    return Snapshot(key, payload, due_at, state, found.attempts)
+
+
+def _buried_message(context: Context[T], found: Buried) -> BuriedMessage[T]:
+    payload: T | None
+    try:
+        payload = context.codec.decode(found.payload)
+    except Exception:  # noqa: BLE001 - by contract, any error means undecodable
+        payload = None
+    return BuriedMessage(
+        key=found.key,
+        payload=payload,
+        raw=found.payload,
+        due_at=from_millis(found.asked_at),
+        attempts=found.attempts,
+        reason=found.reason,
+        buried_at=from_millis(found.buried_at),
+    )
+
+
+def _instant(millis: int | None) -> datetime | None:
+    return None if millis is None else from_millis(millis)

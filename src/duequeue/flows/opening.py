@@ -1,0 +1,91 @@
+"""Opening a queue: every argument checked first, then the store made ready."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from duequeue.actions import Flow, retrying
+from duequeue.backoff import RetryPolicy
+from duequeue.bell import Bell
+from duequeue.clock import Clock, SystemClock
+from duequeue.codec import Codec, codec_for
+from duequeue.flows.context import Context
+from duequeue.instants import positive_millis
+from duequeue.message import checked_name
+from duequeue.shared import Shared
+from duequeue.store import Backend
+
+T = TypeVar("T")
+
+_bells = Shared(Bell)
+
+
+@dataclass(frozen=True)
+class Opening(Generic[T]):
+    """A queue that is about to be opened."""
+
+    backend: Backend
+    name: str
+    codec: Codec[T]
+    clock: Clock
+    retry: RetryPolicy
+    lease: int
+    poll_interval: int
+    max_attempts: int | None
+    migrate: bool
+
+    def flow(self) -> Flow[Context[T]]:
+        """Make the store ready."""
+        kind = f"{self.name}|{self.codec.type_name}"
+        store = yield from retrying(
+            self.retry,
+            partial(self.backend.open_store, kind, self.poll_interval, migrate=self.migrate),
+        )
+        bell = _bells.get((self.backend.address, kind))
+
+        def on_alert(due_at: int | None) -> None:
+            if due_at is not None:
+                store.announce(due_at)
+            bell.ring(due_at)
+
+        return Context(
+            name=self.name,
+            store=store,
+            codec=self.codec,
+            clock=self.clock,
+            bell=bell,
+            alerts=self.backend.alerts(kind, on_alert),
+            retry=self.retry,
+            lease=self.lease,
+            poll_interval=self.poll_interval,
+            max_attempts=self.max_attempts,
+        )
+
+
+def checked(
+    backend: Backend,
+    name: str,
+    *,
+    codec: Codec[T] | type[T] | None,
+    lease: timedelta,
+    poll_interval: timedelta,
+    clock: Clock | None,
+    retry: RetryPolicy | None,
+    max_attempts: int | None,
+    migrate: bool,
+) -> Opening[Any]:
+    """Check the arguments of `open`."""
+    if max_attempts is not None and (type(max_attempts) is not int or max_attempts < 1):
+        raise ValueError(f"max_attempts must be a whole number above 0, not {max_attempts!r}")
+    return Opening(
+        backend=backend,
+        name=checked_name(name),
+        codec=codec_for(codec),
+        clock=SystemClock() if clock is None else clock,
+        retry=RetryPolicy() if retry is None else retry,
+        lease=positive_millis(lease, "lease"),
+        poll_interval=positive_millis(poll_interval, "poll_interval"),
+        max_attempts=max_attempts,
+        migrate=migrate,
+    )

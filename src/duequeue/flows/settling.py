@@ -1,0 +1,78 @@
+"""Settling: ack, extend, release, bury. Each tells whether it won."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TypeVar
+
+from duequeue.actions import Flow
+from duequeue.flows.arguments import delay_millis
+from duequeue.flows.context import Context
+from duequeue.instants import positive_millis
+from duequeue.parcel import Parcel
+from duequeue.store import Burial, Lease
+
+T = TypeVar("T")
+
+
+def ack_many(context: Context[T], parcels: Sequence[Parcel[T]]) -> Flow[int]:
+    """Delete the messages that are still held, and count them."""
+    for parcel in parcels:
+        if not isinstance(parcel, Parcel):
+            raise TypeError(f"deliveries must be deliveries, not {type(parcel).__name__}")
+    return _ack(context, [parcel.lease for parcel in parcels])
+
+
+def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
+    won = (yield from context.run(partial(context.store.ack, leases))) if leases else set()
+    return len(won)
+
+
+def ack(context: Context[T], parcel: Parcel[T]) -> Flow[bool]:
+    """Delete the message."""
+    won = yield from _ack(context, [parcel.lease])
+    return won > 0
+
+
+def extend(context: Context[T], parcel: Parcel[T], lease: timedelta | None) -> Flow[bool]:
+    """Hold the message for a full lease from now on."""
+    millis = context.lease if lease is None else positive_millis(lease, "lease")
+    return _extend(context, parcel, millis)
+
+
+def _extend(context: Context[T], parcel: Parcel[T], millis: int) -> Flow[bool]:
+    until = context.now() + millis
+    won = yield from context.run(partial(context.store.extend, [parcel.lease], until))
+    if won:
+        parcel.extended_to(until)
+    return bool(won)
+
+
+def release(context: Context[T], parcel: Parcel[T], delay: timedelta) -> Flow[bool]:
+    """Give the message back."""
+    return _release(context, parcel, delay_millis(delay))
+
+
+def _release(context: Context[T], parcel: Parcel[T], delay: int) -> Flow[bool]:
+    now = context.now()
+    won = yield from context.run(partial(context.store.release, [parcel.lease], now + delay))
+    if won:
+        yield from context.announce(now + delay, now)
+    return bool(won)
+
+
+def bury(context: Context[T], parcel: Parcel[T], reason: str) -> Flow[bool]:
+    """Park the message."""
+    if not isinstance(reason, str):
+        raise TypeError(f"reason must be a str, not {type(reason).__name__}")
+    return _bury(context, Burial(parcel.lease, parcel.attempt, storable(reason)))
+
+
+def _bury(context: Context[T], burial: Burial) -> Flow[bool]:
+    won = yield from context.run(partial(context.store.bury, [burial], context.now()))
+    return bool(won)
+
+
+def storable(reason: str) -> str:
+    """Replace what no database takes as text: a reason must never be why a burial fails."""
+    return reason.replace("\0", "\\0").encode(errors="backslashreplace").decode()

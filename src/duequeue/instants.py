@@ -1,0 +1,41 @@
+"""Aware datetimes at the edge, whole milliseconds since the epoch inside."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+LONGEST = timedelta(days=365_000)
+
+
+def to_millis(instant: datetime, argument: str = "instant") -> int:
+    """Floor an aware datetime to milliseconds since the epoch."""
+    if not isinstance(instant, datetime):
+        raise TypeError(f"{argument} must be a datetime, not {type(instant).__name__}")
+    if instant.utcoffset() is None:
+        raise ValueError(
+            f"{argument} must be timezone-aware; {instant!r} is naive: "
+            "say which zone it means, for example datetime.now(UTC)"
+        )
+    return (instant - EPOCH) // MILLISECOND
+
+
+def from_millis(millis: int) -> datetime:
+    """Return the UTC datetime of an instant in milliseconds since the epoch."""
+    return EPOCH + timedelta(milliseconds=millis)
+
+
+def span_to_millis(span: timedelta, argument: str) -> int:
+    """Floor a duration to whole milliseconds."""
+    if not isinstance(span, timedelta):
+        raise TypeError(f"{argument} must be a timedelta, not {type(span).__name__}")
+    if not -LONGEST <= span <= LONGEST:
+        raise ValueError(f"{argument} must be at most {LONGEST.days} days, not {span!r}")
+    return span // MILLISECOND
+
+
+def positive_millis(span: timedelta, argument: str) -> int:
+    """Floor a duration that must last at least a millisecond."""
+    millis = span_to_millis(span, argument)
+    if millis < 1:
+        raise ValueError(f"{argument} must be at least one millisecond, not {span!r}")
+    return millis

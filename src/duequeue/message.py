@@ -1,0 +1,124 @@
+"""What goes in, what is stored, what comes out."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Generic, TypeVar
+
+from duequeue.errors import PayloadTooLarge
+
+T = TypeVar("T")
+
+MAX_KEY_LENGTH = 200
+MAX_NAME_LENGTH = 100
+MAX_PAYLOAD_BYTES = 8 * 1024 * 1024
+
+
+class OfferOutcome(Enum):
+    """What an offer did."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    IGNORED = "ignored"
+
+
+class State(Enum):
+    """Where a message is in its life."""
+
+    FUTURE = "future"
+    DUE = "due"
+    LEASED = "leased"
+    BURIED = "buried"
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Generic[T]):
+    """What a producer puts in; `due` is an instant, a time from now, or None for now."""
+
+    key: str
+    payload: T
+    due: datetime | timedelta | None = None
+    replace: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[T]):
+    """A stored message as `read` found it."""
+
+    key: str
+    payload: T
+    due_at: datetime
+    state: State
+    attempts: int
+    leased_until: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuriedMessage(Generic[T]):
+    """A message parked out of the queue; `payload` is None when it cannot be decoded."""
+
+    key: str
+    payload: T | None
+    raw: bytes
+    due_at: datetime
+    attempts: int
+    reason: str
+    buried_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """How many messages are in which state, at one instant."""
+
+    total: int
+    due: int
+    leased: int
+    future: int
+    buried: int
+    oldest_due_at: datetime | None
+    next_due_at: datetime | None
+
+
+def checked_key(key: str) -> str:
+    """Return the key, or raise for one that no store could keep exactly."""
+    if not isinstance(key, str):
+        raise TypeError(f"key must be a str, not {type(key).__name__}")
+    if not 1 <= len(key) <= MAX_KEY_LENGTH:
+        raise ValueError(f"key must have 1 to {MAX_KEY_LENGTH} characters, this one has {len(key)}")
+    if not key.isascii() or "\0" in key:
+        _check_characters(key, "key")
+    return key
+
+
+def checked_name(name: str) -> str:
+    """Return the queue name, or raise for one that could be mistaken for another queue."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, not {type(name).__name__}")
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        raise ValueError(f"name must have 1 to {MAX_NAME_LENGTH} characters, not {len(name)}")
+    if "|" in name:
+        raise ValueError(f"name must not contain '|', which ends it in the tables: {name!r}")
+    _check_characters(name, "name")
+    return name
+
+
+def checked_payload(data: bytes, key: str) -> bytes:
+    """Return the encoded payload, or raise for one above the limit."""
+    if not isinstance(data, bytes):
+        raise TypeError(f"codec.encode must return bytes, not {type(data).__name__}")
+    if len(data) > MAX_PAYLOAD_BYTES:
+        raise PayloadTooLarge(
+            f"payload of {key!r} has {len(data)} bytes encoded, the limit is {MAX_PAYLOAD_BYTES}; "
+            "store it elsewhere and offer its address"
+        )
+    return data
+
+
+def _check_characters(text: str, argument: str) -> None:
+    if "\0" in text:
+        raise ValueError(f"{argument} must not contain NUL: {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{argument} is not valid Unicode text: {text!r}") from error

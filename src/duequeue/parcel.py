@@ -1,0 +1,63 @@
+"""A leased message: what both kinds of delivery tell about it."""
+
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from duequeue.instants import from_millis
+from duequeue.store import Claimed
+
+T = TypeVar("T")
+
+
+class Parcel(Generic[T]):
+    """The facts of one delivery. The means to settle it come with the face."""
+
+    __slots__ = (
+        "_asked_at",
+        "_delivered_at",
+        "_lease_until",
+        "attempt",
+        "key",
+        "lease",
+        "payload",
+        "queue_name",
+    )
+
+    def __init__(
+        self, queue_name: str, claimed: Claimed, payload: T, delivered_at: int, lease_until: int
+    ) -> None:
+        self.queue_name = queue_name
+        self.lease, self.key, _, self._asked_at, self.attempt = claimed
+        self.payload = payload
+        self._delivered_at = delivered_at
+        self._lease_until = lease_until
+
+    @property
+    def due_at(self) -> datetime:
+        """The instant the producer asked for."""
+        return from_millis(self._asked_at)
+
+    @property
+    def delivered_at(self) -> datetime:
+        """The instant this lease began."""
+        return from_millis(self._delivered_at)
+
+    @property
+    def lease_until(self) -> datetime:
+        """The instant this lease ends, as far as this process has extended it."""
+        return from_millis(self._lease_until)
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether the message was delivered before."""
+        return self.attempt > 1
+
+    def extended_to(self, until: int) -> None:
+        """Note a lease's new end."""
+        self._lease_until = until
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.key!r} of {self.queue_name!r}, "
+            f"due {self.due_at.isoformat()}, attempt {self.attempt}>"
+        )

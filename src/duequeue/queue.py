@@ -1,0 +1,180 @@
+"""The blocking face of a queue."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import partial
+from types import TracebackType
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar
+
+from duequeue.actions import Action, Flow, performer
+from duequeue.backoff import RetryPolicy
+from duequeue.clock import Clock
+from duequeue.codec import Codec
+from duequeue.connect import backend_for
+from duequeue.delivery import Delivery
+from duequeue.errors import QueueClosed
+from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.flows.context import Context
+from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.steps import drive
+from duequeue.store import Backend, Session
+
+T = TypeVar("T", default=Any)
+R = TypeVar("R")
+
+
+class Queue(Generic[T]):
+    """A delayed queue: messages go in for an instant and come out once it has come.
+
+    Safe to share among threads. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, backend: Backend, context: Context[T], session: Session) -> None:
+        self._backend = backend
+        self._context = context
+        self._session = session
+        self._perform = performer(session)
+        self._wrap = partial(Delivery, self._drive, context)
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        name: str,
+        *,
+        codec: Codec[T] | type[T] | None = None,
+        lease: timedelta = timedelta(minutes=5),
+        poll_interval: timedelta = timedelta(seconds=3),
+        clock: Clock | None = None,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        migrate: bool = True,
+    ) -> "Queue[T]":
+        """Open a queue in the store that the URL names, creating its tables if need be."""
+        backend = backend_for(url)
+        checked = opening.checked(
+            backend,
+            name,
+            codec=codec,
+            lease=lease,
+            poll_interval=poll_interval,
+            clock=clock,
+            retry=retry,
+            max_attempts=max_attempts,
+            migrate=migrate,
+        )
+        session = backend.session()
+        try:
+            return cls(backend, drive(checked.flow(), performer(session)), session)
+        except BaseException:
+            session.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The name given to `open`."""
+        return self._context.name
+
+    def offer(
+        self,
+        key: str,
+        payload: T,
+        due: datetime | timedelta | None = None,
+        *,
+        replace: bool = True,
+    ) -> OfferOutcome:
+        """Put a message in for an instant, for some time from now, or for now."""
+        return self._drive(offering.offer(self._context, key, payload, due, replace=replace))
+
+    def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
+        """Offer many messages in a few round trips, as if one by one in this order."""
+        return self._drive(offering.offer_batch(self._context, messages))
+
+    def try_poll(self) -> Delivery[T] | None:
+        """Lease the earliest due message, if there is one now."""
+        return next(iter(self.try_poll_many(1)), None)
+
+    def try_poll_many(self, limit: int) -> list[Delivery[T]]:
+        """Lease up to `limit` due messages, in due order."""
+        return self._drive(polling.try_poll_many(self._context, self._wrap, limit))
+
+    def poll(self, timeout: timedelta | float | None = None) -> Delivery[T] | None:
+        """Wait until a message is due and lease it; None once the timeout has passed."""
+        return next(iter(self.poll_many(1, timeout)), None)
+
+    def poll_many(self, limit: int, timeout: timedelta | float | None = None) -> list[Delivery[T]]:
+        """Wait until messages are due and lease up to `limit`; empty after the timeout."""
+        return self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
+
+    def ack_many(self, deliveries: Iterable[Delivery[T]]) -> int:
+        """Delete handled messages in one round trip, and count the acks that won."""
+        return self._drive(settling.ack_many(self._context, list(deliveries)))
+
+    def read(self, key: str) -> Snapshot[T] | None:
+        """Look at a message in any state, changing nothing."""
+        return self._drive(keeping.read(self._context, key))
+
+    def contains(self, key: str) -> bool:
+        """Tell whether a key is in the queue, leased or not."""
+        return self._drive(keeping.contains(self._context, key))
+
+    def drop(self, key: str) -> bool:
+        """Delete a message, leased or not, and tell whether there was one."""
+        return self._drive(keeping.drop(self._context, key))
+
+    def drop_all(self, confirm: str) -> int:
+        """Delete every message in the queue; `confirm` must be the queue's own name."""
+        return self._drive(keeping.drop_all(self._context, confirm))
+
+    def stats(self) -> QueueStats:
+        """Count the messages by state."""
+        return self._drive(keeping.stats(self._context))
+
+    def buried(self, limit: int) -> list[BuriedMessage[T]]:
+        """List up to `limit` buried messages, the oldest burial first."""
+        return self._drive(keeping.buried(self._context, limit))
+
+    def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
+        """Put the newest burial of a key back in the queue, unless the key is in it."""
+        return self._drive(keeping.revive(self._context, key, due))
+
+    def purge_buried(self, before: datetime) -> int:
+        """Forget the burials before an instant, and count them."""
+        return self._drive(keeping.purge_buried(self._context, before))
+
+    def within(self, connection: object) -> "Queue[T]":
+        """Return this queue inside the caller's own open transaction; it never commits."""
+        session = self._backend.borrow(connection)
+        return Queue(self._backend, self._context.borrowed(), session)
+
+    def close(self) -> None:
+        """Give the connections back; polls that wait are told. Closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            self._context.close()
+            self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} at {self._backend.address}>"
+
+    def _drive(self, flow: Flow[R]) -> R:
+        return drive(flow, self._perform_unless_closed)
+
+    def _perform_unless_closed(self, action: Action) -> object:
+        if self._closed:
+            raise QueueClosed(f"queue {self.name!r} is closed")
+        return self._perform(action)

@@ -1,0 +1,212 @@
+"""The awaiting face of a queue."""
+
+import asyncio
+from collections.abc import Generator, Iterable
+from datetime import datetime, timedelta
+from functools import partial
+from types import TracebackType
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar
+
+from duequeue.actions import Action, Flow, performer_async
+from duequeue.backoff import RetryPolicy
+from duequeue.clock import Clock
+from duequeue.codec import Codec
+from duequeue.connect import backend_for
+from duequeue.delivery_async import AsyncDelivery
+from duequeue.errors import QueueClosed
+from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.flows.context import Context
+from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.steps import drive_async
+from duequeue.store import AsyncSession, Backend
+
+T = TypeVar("T", default=Any)
+R = TypeVar("R")
+
+
+class AsyncQueue(Generic[T]):
+    """The same queue as `Queue`, with the same names, awaited.
+
+    Safe to share among the tasks of one event loop.
+    """
+
+    def __init__(self, backend: Backend, context: Context[T], session: AsyncSession) -> None:
+        self._backend = backend
+        self._context = context
+        self._session = session
+        self._perform = performer_async(session)
+        self._wrap = partial(AsyncDelivery, self._drive, context)
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        name: str,
+        *,
+        codec: Codec[T] | type[T] | None = None,
+        lease: timedelta = timedelta(minutes=5),
+        poll_interval: timedelta = timedelta(seconds=3),
+        clock: Clock | None = None,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        migrate: bool = True,
+    ) -> "OpeningQueue[T]":
+        """Open a queue: `await` this, or use it in an `async with` block."""
+        return OpeningQueue(
+            opening.checked(
+                backend_for(url),
+                name,
+                codec=codec,
+                lease=lease,
+                poll_interval=poll_interval,
+                clock=clock,
+                retry=retry,
+                max_attempts=max_attempts,
+                migrate=migrate,
+            )
+        )
+
+    @property
+    def name(self) -> str:
+        """The name given to `open`."""
+        return self._context.name
+
+    async def offer(
+        self,
+        key: str,
+        payload: T,
+        due: datetime | timedelta | None = None,
+        *,
+        replace: bool = True,
+    ) -> OfferOutcome:
+        """Put a message in for an instant, for some time from now, or for now."""
+        return await self._drive(offering.offer(self._context, key, payload, due, replace=replace))
+
+    async def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
+        """Offer many messages in a few round trips, as if one by one in this order."""
+        return await self._drive(offering.offer_batch(self._context, messages))
+
+    async def try_poll(self) -> AsyncDelivery[T] | None:
+        """Lease the earliest due message, if there is one now."""
+        return next(iter(await self.try_poll_many(1)), None)
+
+    async def try_poll_many(self, limit: int) -> list[AsyncDelivery[T]]:
+        """Lease up to `limit` due messages, in due order."""
+        return await self._drive(polling.try_poll_many(self._context, self._wrap, limit))
+
+    async def poll(self, timeout: timedelta | float | None = None) -> AsyncDelivery[T] | None:
+        """Wait until a message is due and lease it; None once the timeout has passed."""
+        return next(iter(await self.poll_many(1, timeout)), None)
+
+    async def poll_many(
+        self, limit: int, timeout: timedelta | float | None = None
+    ) -> list[AsyncDelivery[T]]:
+        """Wait until messages are due and lease up to `limit`; empty after the timeout."""
+        return await self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
+
+    async def ack_many(self, deliveries: Iterable[AsyncDelivery[T]]) -> int:
+        """Delete handled messages in one round trip, and count the acks that won."""
+        return await self._drive(settling.ack_many(self._context, list(deliveries)))
+
+    async def read(self, key: str) -> Snapshot[T] | None:
+        """Look at a message in any state, changing nothing."""
+        return await self._drive(keeping.read(self._context, key))
+
+    async def contains(self, key: str) -> bool:
+        """Tell whether a key is in the queue, leased or not."""
+        return await self._drive(keeping.contains(self._context, key))
+
+    async def drop(self, key: str) -> bool:
+        """Delete a message, leased or not, and tell whether there was one."""
+        return await self._drive(keeping.drop(self._context, key))
+
+    async def drop_all(self, confirm: str) -> int:
+        """Delete every message in the queue; `confirm` must be the queue's own name."""
+        return await self._drive(keeping.drop_all(self._context, confirm))
+
+    async def stats(self) -> QueueStats:
+        """Count the messages by state."""
+        return await self._drive(keeping.stats(self._context))
+
+    async def buried(self, limit: int) -> list[BuriedMessage[T]]:
+        """List up to `limit` buried messages, the oldest burial first."""
+        return await self._drive(keeping.buried(self._context, limit))
+
+    async def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
+        """Put the newest burial of a key back in the queue, unless the key is in it."""
+        return await self._drive(keeping.revive(self._context, key, due))
+
+    async def purge_buried(self, before: datetime) -> int:
+        """Forget the burials before an instant, and count them."""
+        return await self._drive(keeping.purge_buried(self._context, before))
+
+    def within(self, connection: object) -> "AsyncQueue[T]":
+        """Return this queue inside the caller's own open transaction; it never commits."""
+        session = self._backend.borrow_async(connection)
+        return AsyncQueue(self._backend, self._context.borrowed(), session)
+
+    async def close(self) -> None:
+        """Give the connections back; polls that wait are told. Closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._context.close)
+            await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncQueue {self.name!r} at {self._backend.address}>"
+
+    async def _drive(self, flow: Flow[R]) -> R:
+        return await drive_async(flow, self._perform_unless_closed)
+
+    async def _perform_unless_closed(self, action: Action) -> object:
+        if self._closed:
+            raise QueueClosed(f"queue {self.name!r} is closed")
+        return await self._perform(action)
+
+
+class OpeningQueue(Generic[T]):
+    """A queue on its way: awaiting it, or entering it, opens it."""
+
+    def __init__(self, checked: opening.Opening[T]) -> None:
+        self._checked = checked
+        self._opened: AsyncQueue[T] | None = None
+
+    def __await__(self) -> Generator[Any, Any, AsyncQueue[T]]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncQueue[T]:
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _open(self) -> AsyncQueue[T]:
+        backend = self._checked.backend
+        session = backend.async_session()
+        try:
+            context = await drive_async(self._checked.flow(), performer_async(session))
+        except BaseException:
+            await session.close()
+            raise
+        return AsyncQueue(backend, context, session)

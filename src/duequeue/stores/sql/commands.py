@@ -1,0 +1,53 @@
+"""What an SQL operation may ask of its session."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Mapping[str, Any]
+
+NO_PARAMETERS: Parameters = {}
+
+
+class Query(NamedTuple):
+    """Run a named query; the reply is its rows."""
+
+    name: str
+    parameters: Parameters = NO_PARAMETERS
+
+
+class QueryEach(NamedTuple):
+    """Run a named query for many sets of parameters, all or none; the reply is all the rows.
+
+    A server gets one statement with arrays, an embedded database a loop in a transaction.
+    """
+
+    name: str
+    parameters: Parameters
+    columns: Sequence[str]
+    each: Sequence[Row]
+
+
+class Execute(NamedTuple):
+    """Run a named query for its effect; the reply is the number of rows it touched."""
+
+    name: str
+    parameters: Parameters = NO_PARAMETERS
+
+
+class Script(NamedTuple):
+    """Run the statements of a migration."""
+
+    text: str
+
+
+class Begin(NamedTuple):
+    """Open a transaction that ends with the operation: committed, or rolled back on an error.
+
+    An operation of a single statement does without, and saves the round trips.
+    """
+
+
+BEGIN = Begin()
+
+Command: TypeAlias = Query | QueryEach | Execute | Script | Begin

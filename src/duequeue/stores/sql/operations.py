@@ -1,0 +1,192 @@
+"""Every operation of the SQL stores, once."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from duequeue.message import OfferOutcome
+from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Steps, Stored
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+from duequeue.stores.sql.watermark import BEGINNING, Position, Watermark
+
+
+class Kind(NamedTuple):
+    """A queue name with a payload type, and the small number that stands for it in the tables."""
+
+    id: int
+    name: str
+
+
+class SqlStore:
+    """The messages of one kind in an SQL database; see `store.Store`."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        sweep_interval: int,
+        shared_watermark: Watermark,
+        own_watermark: Watermark | None = None,
+    ) -> None:
+        self._kind_of_message = kind
+        self._kind = {"kind_id": kind.id}
+        self._sweep_interval = sweep_interval
+        self._shared_watermark = shared_watermark
+        self._watermark = own_watermark or shared_watermark
+
+    def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
+        """Offer each run of records that one statement can take."""
+        runs = list(_runs(records))
+        if len(runs) > 1:
+            yield BEGIN
+        outcomes: list[OfferOutcome] = []
+        for run in runs:
+            rows = yield QueryEach(
+                "offer_messages",
+                {**self._kind, "now": now, "replace": run[0].replace},
+                ("key", "payload", "due_at"),
+                [record[:3] for record in run],
+            )
+            created = dict(rows)
+            outcomes += [_outcome(created.get(record.key)) for record in run]
+        return outcomes
+
+    def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
+        """Claim from the watermark on; if nothing is there, from the beginning."""
+        start = self._watermark.start(now, self._sweep_interval)
+        while True:
+            rows: list[Row] = yield Query(
+                "claim_messages",
+                {
+                    **self._kind,
+                    "now": now,
+                    "until": until,
+                    "token": token,
+                    "limit": limit,
+                    "after_due": start.position.due_at,
+                    "after_id": start.position.id,
+                },
+            )
+            if rows or start.position == BEGINNING:
+                break
+            start = self._watermark.sweep(now)
+        # RETURNING promises no order.
+        rows.sort(key=_position)
+        if rows:
+            self._watermark.advance(start, _position(rows[-1]), until)
+        return [Claimed(Lease(row[1], token), *row[2:]) for row in rows]
+
+    def ack(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+        """Delete by id and token."""
+        return (yield from self._settle("remove_messages", leases))
+
+    def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
+        """Set the lease's new end."""
+        return (yield from self._settle("extend_leases", leases, until=until))
+
+    def release(self, leases: Sequence[Lease], due_at: int) -> Steps[set[int]]:
+        """Clear the lease and set the new place in due order."""
+        return (yield from self._settle("release_messages", leases, due_at=due_at))
+
+    def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
+        """Copy to the buried, then delete."""
+        yield BEGIN
+        yield QueryEach(
+            "park_messages",
+            {"now": now},
+            ("id", "token", "attempts", "reason"),
+            [(*burial.lease, burial.attempts, burial.reason) for burial in burials],
+        )
+        return (yield from self.ack([burial.lease for burial in burials]))
+
+    def read(self, key: str) -> Steps[Stored | Buried | None]:
+        """Look among the live, then among the buried."""
+        rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
+        if rows:
+            return Stored(*rows[0])
+        rows = yield Query("find_buried", {**self._kind, "key": key})
+        return Buried(*rows[0]) if rows else None
+
+    def drop(self, key: str) -> Steps[bool]:
+        """Delete by key."""
+        dropped: int = yield Execute("drop_message", {**self._kind, "key": key})
+        return dropped > 0
+
+    def drop_all(self) -> Steps[int]:
+        """Delete by kind."""
+        dropped: int = yield Execute("drop_messages", self._kind)
+        return dropped
+
+    def counts(self, now: int) -> Steps[Counts]:
+        """Count in one scan."""
+        rows: list[Row] = yield Query("count_messages", {**self._kind, "now": now})
+        return Counts(*rows[0])
+
+    def next_due(self, now: int) -> Steps[int | None]:
+        """Look up the first index entry after now."""
+        rows: list[Row] = yield Query("next_due", {**self._kind, "now": now})
+        return rows[0][0] if rows else None
+
+    def buried(self, limit: int) -> Steps[list[Buried]]:
+        """List the buried."""
+        rows: list[Row] = yield Query("list_buried", {**self._kind, "limit": limit})
+        return [Buried(*row) for row in rows]
+
+    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
+        """Offer the newest burial as a new message; forget the burial if that created one."""
+        yield BEGIN
+        rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
+        if not rows:
+            return False
+        buried_id, payload = rows[0]
+        outcomes = yield from self.offer([Record(key, payload, due_at, replace=False)], now)
+        if outcomes != [OfferOutcome.CREATED]:
+            return False
+        yield Execute("forget_buried", {"id": buried_id})
+        return True
+
+    def purge_buried(self, before: int) -> Steps[int]:
+        """Delete by time."""
+        purged: int = yield Execute("purge_buried", {**self._kind, "before": before})
+        return purged
+
+    def announce(self, due_at: int) -> None:
+        """Lower the watermark."""
+        self._shared_watermark.lower(due_at)
+
+    def notify(self, due_at: int) -> Steps[None]:
+        """Tell everybody, this process included: it cannot know when the caller commits."""
+        kind = self._kind_of_message.name
+        yield Query("notify_waiters", {"sender": "-", "due_at": due_at, "kind": kind})
+
+    def borrowed(self) -> "SqlStore":
+        """Return a store that claims from the beginning: a claim may yet be rolled back."""
+        return SqlStore(
+            self._kind_of_message, self._sweep_interval, self._shared_watermark, Watermark()
+        )
+
+    def _settle(self, query: str, leases: Sequence[Lease], **parameters: int) -> Steps[set[int]]:
+        rows: list[Row] = yield QueryEach(query, parameters, ("id", "token"), leases)
+        return {row[0] for row in rows}
+
+
+def _runs(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Cut records into runs that one statement can take: distinct keys, one way to replace."""
+    run: list[Record] = []
+    keys: set[str] = set()
+    for record in records:
+        if run and (record.key in keys or record.replace != run[0].replace):
+            yield run
+            run, keys = [], set()
+        run.append(record)
+        keys.add(record.key)
+    if run:
+        yield run
+
+
+def _outcome(created: object) -> OfferOutcome:
+    if created is None:
+        return OfferOutcome.IGNORED
+    return OfferOutcome.CREATED if created else OfferOutcome.UPDATED
+
+
+def _position(row: Row) -> Position:
+    return Position(row[0], row[1])

@@ -1,0 +1,60 @@
+"""`postgresql://user:password@host:port/database`, through psycopg 3."""
+
+from duequeue.alerts import Alerts, OnAlert
+from duequeue.store import AsyncSession, Session, Steps
+from duequeue.stores.sql import opening
+from duequeue.stores.sql.migrate import schema_script
+from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.postgres.alerts import PostgresAlerts
+from duequeue.stores.sql.postgres.session import BorrowedPostgresSession, PostgresSession
+from duequeue.stores.sql.postgres.session_async import (
+    AsyncPostgresSession,
+    BorrowedAsyncPostgresSession,
+)
+from duequeue.stores.sql.postgres.settings import Settings
+
+DIALECT = "postgres"
+
+
+class PostgresBackend:
+    """One database of one server; see `store.Backend`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def address(self) -> str:
+        """Host, port and database."""
+        return str(self._settings.address)
+
+    def session(self) -> Session:
+        """Use a pool of connections."""
+        return PostgresSession(self._settings)
+
+    def async_session(self) -> AsyncSession:
+        """Use a pool of asynchronous connections."""
+        return AsyncPostgresSession(self._settings)
+
+    def borrow(self, connection: object) -> Session:
+        """Use a caller's `psycopg.Connection`."""
+        return BorrowedPostgresSession(connection)
+
+    def borrow_async(self, connection: object) -> AsyncSession:
+        """Use a caller's `psycopg.AsyncConnection`."""
+        return BorrowedAsyncPostgresSession(connection)
+
+    def migrate(self) -> Steps[list[str]]:
+        """Bring the tables up to date."""
+        return opening.migrate(DIALECT)
+
+    def schema_script(self) -> str:
+        """Return the schema."""
+        return schema_script(DIALECT)
+
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+        """Use LISTEN and NOTIFY."""
+        return PostgresAlerts(self._settings, kind, on_alert)
+
+    def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[SqlStore]:
+        """Get the store of one kind ready."""
+        return opening.open_store(DIALECT, self.address, kind, sweep_interval, migrate=migrate)

@@ -1,0 +1,74 @@
+"""Which PostgreSQL errors may pass, and what to say of the rest."""
+
+import psycopg
+from psycopg import errors as codes
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
+
+from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
+
+_TRANSIENT = (
+    codes.SerializationFailure,
+    codes.DeadlockDetected,
+    codes.LockNotAvailable,
+    codes.AdminShutdown,
+    codes.CrashShutdown,
+    codes.CannotConnectNow,
+    codes.IdleSessionTimeout,
+    codes.IdleInTransactionSessionTimeout,
+    codes.TooManyConnections,
+    codes.ConfigurationLimitExceeded,
+    codes.ReadOnlySqlTransaction,
+    PoolTimeout,
+    TooManyRequests,
+)
+# A refused login carries no code, only the server's words.
+_REFUSALS = (
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "could not translate host name",
+    "server does not support SSL",
+)
+
+
+class Address:
+    """Where a server is, without the secrets of how to get in."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._parts = conninfo_to_dict(conninfo)
+
+    def __str__(self) -> str:
+        host = self._parts.get("host") or self._parts.get("hostaddr") or "localhost"
+        database = self._parts.get("dbname") or self._parts.get("user") or ""
+        return f"{host}:{self._parts.get('port') or 5432}/{database}"
+
+    def clean(self, text: str) -> str:
+        """Blot the password out of a driver's words."""
+        password = self._parts.get("password")
+        return text.replace(str(password), "***") if password else text
+
+
+def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClosed:
+    """Return the DueQueue error that stands for a driver's error."""
+    if isinstance(error, PoolClosed):
+        return QueueClosed("the queue was closed while this call ran")
+    kind = StoreUnavailable if is_transient(error) else StoreError
+    return kind(f"PostgreSQL at {address}: {address.clean(str(error)).strip()}")
+
+
+def is_transient(error: psycopg.Error) -> bool:
+    """Tell whether the same operation may succeed later."""
+    if isinstance(error, _TRANSIENT):
+        return True
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith("08")
+    # Without a code the server said nothing, or closed the door: the connection is lost.
+    lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return lost and not any(words in str(error) for words in _REFUSALS)
+
+
+def must_reconnect(error: psycopg.Error) -> bool:
+    """Tell whether a live connection leads to the wrong server: a demoted primary reads only."""
+    return isinstance(error, codes.ReadOnlySqlTransaction)

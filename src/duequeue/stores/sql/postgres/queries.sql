@@ -1,0 +1,146 @@
+-- The queries of the PostgreSQL store. `:name` is a parameter; `now` is always given.
+-- Parameters named in a QueryEach arrive as arrays.
+
+-- name: find_kind
+SELECT id FROM duequeue_kind WHERE kind = :kind;
+
+-- name: add_kind
+-- Two processes may add the same kind at once; both then find it.
+INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
+
+-- name: offer_messages
+-- Ids are drawn in input order, because ties in due time are delivered in insertion order; rows
+-- are locked in key order, so that two batches of the same keys cannot deadlock. A new row has
+-- no updated_at, an updated one has, and an ignored one is not returned.
+WITH input AS MATERIALIZED (
+    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at
+    FROM unnest(
+        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint [])
+    ) AS offered (key, payload, due_at)
+)
+INSERT INTO duequeue_message AS stored (id, kind_id, key, payload, due_at, asked_at, created_at)
+SELECT id, :kind_id, key, payload, due_at, due_at, :now FROM input ORDER BY key
+ON CONFLICT (kind_id, key) DO UPDATE
+SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+    attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
+WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+RETURNING key, updated_at IS NULL AS created;
+
+-- name: claim_messages
+-- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
+-- the sub-select again and again, and claims far more than n.
+UPDATE duequeue_message
+SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM duequeue_message
+    WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
+        AND leased_until <= :now
+    ORDER BY due_at, id
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+))
+RETURNING due_at, id, key, payload, asked_at, attempt;
+
+-- name: remove_messages
+-- Acks, and the second half of a burial.
+DELETE FROM duequeue_message AS stored
+USING unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE stored.id = lease.id AND stored.lease_token = lease.token
+RETURNING stored.id;
+
+-- name: extend_leases
+UPDATE duequeue_message AS stored
+SET leased_until = :until
+FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE stored.id = lease.id AND stored.lease_token = lease.token
+RETURNING stored.id;
+
+-- name: release_messages
+UPDATE duequeue_message AS stored
+SET due_at = :due_at, leased_until = 0, lease_token = 0
+FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE stored.id = lease.id AND stored.lease_token = lease.token
+RETURNING stored.id;
+
+-- name: park_messages
+-- FOR UPDATE, so that no offer changes the row before the same transaction removes it.
+INSERT INTO duequeue_buried (kind_id, key, payload, asked_at, attempts, reason, buried_at)
+SELECT stored.kind_id, stored.key, stored.payload, stored.asked_at, lease.attempts, lease.reason, :now
+FROM unnest(
+    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer []),
+    CAST(:reason AS text [])
+) WITH ORDINALITY AS lease (id, token, attempts, reason, position)
+INNER JOIN duequeue_message AS stored ON stored.id = lease.id AND stored.lease_token = lease.token
+ORDER BY lease.position
+FOR UPDATE OF stored;
+
+-- name: find_message
+SELECT payload, asked_at, due_at, leased_until, attempt
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+
+-- name: drop_message
+DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+
+-- name: drop_messages
+DELETE FROM duequeue_message WHERE kind_id = :kind_id;
+
+-- name: count_messages
+SELECT
+    count(*) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS due,
+    count(*) FILTER (WHERE leased_until > :now) AS leased,
+    count(*) FILTER (WHERE leased_until <= :now AND due_at > :now) AS future,
+    (SELECT count(*) FROM duequeue_buried WHERE kind_id = :kind_id) AS buried,
+    min(due_at) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS oldest_due_at,
+    min(due_at) FILTER (WHERE leased_until <= :now AND due_at > :now) AS next_due_at
+FROM duequeue_message WHERE kind_id = :kind_id;
+
+-- name: next_due
+SELECT due_at FROM duequeue_message
+WHERE kind_id = :kind_id AND due_at > :now
+ORDER BY due_at LIMIT 1;
+
+-- name: notify_waiters
+-- Delivered when the transaction commits.
+SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at AS bigint), CAST(:kind AS text)));
+
+-- name: list_buried
+SELECT key, payload, asked_at, attempts, reason, buried_at
+FROM duequeue_buried WHERE kind_id = :kind_id
+ORDER BY buried_at, id LIMIT :limit;
+
+-- name: find_buried
+SELECT key, payload, asked_at, attempts, reason, buried_at
+FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+ORDER BY id DESC LIMIT 1;
+
+-- name: lock_buried
+-- Held until the transaction ends, so that one burial is revived once.
+SELECT id, payload FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+ORDER BY id DESC LIMIT 1
+FOR UPDATE;
+
+-- name: forget_buried
+DELETE FROM duequeue_buried WHERE id = :id;
+
+-- name: purge_buried
+DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
+
+-- name: has_migrations
+SELECT to_regclass('duequeue_migration') IS NOT NULL;
+
+-- name: lock_migrations
+-- Any constant does; it only has to be the same in every process. Released with the transaction.
+SELECT pg_advisory_xact_lock(6034551291);
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS duequeue_migration (
+    number integer PRIMARY KEY,
+    name text NOT NULL,
+    checksum text NOT NULL
+);
+
+-- name: applied_migrations
+SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
+
+-- name: record_migration
+INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);

@@ -1,0 +1,49 @@
+"""How to reach a PostgreSQL server."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from duequeue.stores.sql.postgres.errors import Address
+
+# How long to wait for a free connection before the retry policy takes over.
+POOL_TIMEOUT = 5.0
+
+
+# A queue's table swings between empty and full faster than its statistics follow. So the planner
+# is told what is right at every size: walk the index in due order instead of sorting, look rows
+# up instead of hashing the table, and keep the plan.
+PLANNER_SETTINGS = """
+    SET enable_sort = off; SET enable_incremental_sort = off; SET enable_hashjoin = off;
+    SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A checked connection string; its password stays out of sight."""
+
+    conninfo: str = field(repr=False)
+    pool_size: int = 10
+
+    def __post_init__(self) -> None:
+        try:
+            conninfo_to_dict(self.conninfo)
+        except psycopg.ProgrammingError as error:
+            # The driver's words may quote the whole string, password included.
+            raise ValueError("url is not a PostgreSQL connection string") from error
+        if self.pool_size < 1:
+            raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
+
+    @cached_property
+    def address(self) -> Address:
+        """Where the server is."""
+        return Address(self.conninfo)
+
+    @property
+    def connection_arguments(self) -> dict[str, Any]:
+        """What every connection of ours is opened with."""
+        return {"autocommit": True, "application_name": "duequeue"}

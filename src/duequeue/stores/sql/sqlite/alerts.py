@@ -1,0 +1,64 @@
+"""Another process's commit shows in SQLite's `data_version`, which is cheap to look at."""
+
+import logging
+import sqlite3
+import threading
+from time import monotonic
+
+from duequeue.alerts import OnAlert
+
+logger = logging.getLogger("duequeue.sqlite")
+
+LOOK_EVERY = 0.005
+# A waiting consumer asks again at every look; whoever has not asked for so long is not waiting.
+LISTEN_FOR = 10.0
+
+
+class FileAlerts:
+    """Watches the file, on a thread of its own, while somebody listens."""
+
+    def __init__(self, path: str, on_alert: OnAlert) -> None:
+        self._path = path
+        self._on_alert = on_alert
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watching = False
+        self._until = 0.0
+
+    def tell(self, due_at: int) -> None:
+        """Do nothing: the commit is the message."""
+
+    def listen(self) -> None:
+        """Watch for a while longer."""
+        with self._lock:
+            self._until = monotonic() + LISTEN_FOR
+            if not self._watching and not self._closed.is_set():
+                self._watching = True
+                threading.Thread(target=self._watch, name="duequeue-watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+
+    def _watch(self) -> None:
+        try:
+            connection = sqlite3.connect(self._path, isolation_level=None)
+            try:
+                seen = None
+                while self._goes_on():
+                    (version,) = connection.execute("PRAGMA data_version").fetchone()
+                    if version != seen:
+                        seen = version
+                        self._on_alert(None)
+                    self._closed.wait(LOOK_EVERY)
+            finally:
+                connection.close()
+        except sqlite3.Error:
+            logger.exception("stopped watching %s; messages are found by polling", self._path)
+            with self._lock:
+                self._watching = False
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            self._watching = monotonic() < self._until and not self._closed.is_set()
+            return self._watching

@@ -1,0 +1,64 @@
+"""`sqlite:///path/to/file.db`, the embedded default."""
+
+from pathlib import Path
+
+from duequeue.alerts import Alerts, OnAlert
+from duequeue.store import AsyncSession, Session, Steps
+from duequeue.stores.sql import opening
+from duequeue.stores.sql.migrate import schema_script
+from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.sqlite.alerts import FileAlerts
+from duequeue.stores.sql.sqlite.session import BorrowedSqliteSession, SqliteSession
+from duequeue.stores.threaded import InlineSession, ThreadedSession
+
+DIALECT = "sqlite"
+SYNCHRONOUS = ("full", "normal")
+
+
+class SqliteBackend:
+    """One file; see `store.Backend`."""
+
+    def __init__(self, path: str, synchronous: str = "full") -> None:
+        if path in {"", ":memory:"}:
+            raise ValueError("url names no SQLite file: use sqlite:///app.db, or memory: for none")
+        if synchronous not in SYNCHRONOUS:
+            raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
+        self._path = path
+        self._synchronous = synchronous
+
+    @property
+    def address(self) -> str:
+        """The file, wherever the process was started."""
+        return str(Path(self._path).resolve())
+
+    def session(self) -> Session:
+        """Connect once."""
+        return SqliteSession(self._path, self._synchronous)
+
+    def async_session(self) -> AsyncSession:
+        """Connect once, on a thread: `sqlite3` only blocks."""
+        return ThreadedSession(self.session())
+
+    def borrow(self, connection: object) -> Session:
+        """Use a caller's `sqlite3.Connection`."""
+        return BorrowedSqliteSession(connection)
+
+    def borrow_async(self, connection: object) -> AsyncSession:
+        """Use it on the event loop's own thread, the only one the caller may use it on."""
+        return InlineSession(BorrowedSqliteSession(connection))
+
+    def migrate(self) -> Steps[list[str]]:
+        """Bring the tables up to date."""
+        return opening.migrate(DIALECT)
+
+    def schema_script(self) -> str:
+        """Return the schema."""
+        return schema_script(DIALECT)
+
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not tell its kind
+        """Watch the file."""
+        return FileAlerts(self._path, on_alert)
+
+    def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[SqlStore]:
+        """Get the store of one kind ready."""
+        return opening.open_store(DIALECT, self.address, kind, sweep_interval, migrate=migrate)

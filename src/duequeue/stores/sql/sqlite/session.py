@@ -1,0 +1,158 @@
+"""One connection to an SQLite file, shared by the threads of a process."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from duequeue.errors import QueueClosed, StoreError
+from duequeue.steps import drive
+from duequeue.store import Operation
+from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEach, Row, Script
+from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.sqlite.errors import translate
+
+T = TypeVar("T")
+
+QUERIES = load_queries("sqlite")
+# SQLite waits this long by itself for another writer; then the retry policy takes over, so that
+# an interruption is never kept waiting for long.
+BUSY_SECONDS = 1.0
+
+
+class SqliteSession:
+    """Runs operations on its own connection, one after the other.
+
+    SQLite has one writer anyway; a lock in front of it is fairer and cheaper than its busy wait.
+    """
+
+    def __init__(self, path: str, synchronous: str) -> None:
+        self._path = path
+        self._synchronous = synchronous
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run one operation; commit, or roll back whatever it began."""
+        with self._lock, self._translated():
+            if self._closed:
+                raise QueueClosed("the queue was closed while this call ran")
+            if self._connection is None:
+                self._connection = _connect(self._path, self._synchronous)
+            connection = self._connection
+            try:
+                result = drive(operation(), Performer(connection))
+                if connection.in_transaction:
+                    connection.commit()
+            except BaseException:
+                if connection.in_transaction:
+                    connection.rollback()
+                raise
+            return result
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise translate(error, self._path) from error
+
+
+class BorrowedSqliteSession:
+    """Runs operations inside a transaction that belongs to the caller."""
+
+    def __init__(self, connection: object) -> None:
+        if not isinstance(connection, sqlite3.Connection):
+            raise TypeError(
+                f"connection must be a sqlite3.Connection, not {type(connection).__name__}"
+            )
+        if not connection.in_transaction and connection.isolation_level is None:
+            raise ValueError("connection has no open transaction: execute BEGIN on it first")
+        self._perform = Performer(connection, owned=False)
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run one operation; the caller commits."""
+        try:
+            return drive(operation(), self._perform)
+        except sqlite3.Error as error:
+            raise translate(error, "the given connection") from error
+
+    def close(self) -> None:
+        """Leave the connection to its owner."""
+
+
+class Performer:
+    """Carries out commands on a connection; on a borrowed one it begins nothing."""
+
+    def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
+        self._connection = connection
+        self._owned = owned
+
+    def __call__(self, command: Command) -> object:
+        """Carry out one command."""
+        match command:
+            case Query(name, parameters):
+                return self._connection.execute(QUERIES[name], parameters).fetchall()
+            case QueryEach():
+                return self._query_each(command)
+            case Execute(name, parameters):
+                return self._connection.execute(QUERIES[name], parameters).rowcount
+            case Begin():
+                self._begin()
+            case Script(text):
+                for statement in statements(text):
+                    self._connection.execute(statement)
+        return None
+
+    def _query_each(self, command: QueryEach) -> list[Row]:
+        if len(command.each) > 1:
+            self._begin()
+        query, rows = QUERIES[command.name], list[Row]()
+        for values in command.each:
+            own = dict(zip(command.columns, values, strict=True))
+            rows += self._connection.execute(query, {**command.parameters, **own}).fetchall()
+        return rows
+
+    def _begin(self) -> None:
+        if self._owned and not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script; `executescript` would commit the transaction that it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _connect(path: str, synchronous: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _apply_pragma(connection, "journal_mode", "wal")
+        _apply_pragma(connection, "synchronous", {"full": 2, "normal": 1}[synchronous])
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _apply_pragma(connection: sqlite3.Connection, name: str, value: str | int) -> None:
+    """Set one pragma and read it back: SQLite ignores what it cannot do without a word."""
+    connection.execute(f"PRAGMA {name} = {value}")
+    (actual,) = connection.execute(f"PRAGMA {name}").fetchone()
+    if actual != value:
+        raise StoreError(f"SQLite refused PRAGMA {name} = {value}: it stays at {actual!r}")

@@ -1,0 +1,48 @@
+"""Blocking sessions for the event loop."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from duequeue.store import Operation, Session
+
+T = TypeVar("T")
+
+
+class ThreadedSession:
+    """Awaits a blocking session that serves one operation at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="duequeue")
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run one operation; a cancelled caller waits for it to end, so that none is half done."""
+        running = self._thread.submit(self._session.run, operation)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(running))
+        except asyncio.CancelledError:
+            if not running.cancel():
+                await asyncio.wait([asyncio.wrap_future(running)])
+            raise
+
+    async def close(self) -> None:
+        """Close the session after what runs."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._session.close)
+        self._thread.shutdown()
+
+
+class InlineSession:
+    """Runs a blocking session on the event loop itself; for operations of microseconds."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run one operation."""
+        return self._session.run(operation)
+
+    async def close(self) -> None:
+        """Close the session."""
+        self._session.close()
