@@ -1,0 +1,160 @@
+"""A walk that does the same to two stores and wants the same from both."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
+
+from duequeue import ManualClock, Message, UndecodablePayload
+from tests.contract.phrases import PickyCodec
+from tests.fixtures.faces import DeliveryFace, QueueFace
+from tests.fixtures.stores import START
+
+KEYS = ["a", "b", "c", "d", "e"]
+LEASES = [timedelta(seconds=10), timedelta(seconds=4)]
+
+Pair = tuple[QueueFace, QueueFace]
+DeliveryPair = tuple[DeliveryFace, DeliveryFace]
+OpenPair = Callable[..., Pair]
+
+keys = st.sampled_from(KEYS)
+payloads = st.sampled_from(["x", "y", "rotten"])
+spans = st.sampled_from([0, 1, 1.5, 4_999, 5_000, 10_000, 15_000]).map(
+    lambda millis: timedelta(milliseconds=millis)
+)
+offsets = spans | spans.map(lambda span: -span)
+messages = st.builds(Message, keys, payloads, offsets, st.booleans())
+
+SETTLEMENTS: dict[str, Callable[[DeliveryFace, timedelta], bool]] = {
+    "ack": lambda delivery, _: delivery.ack(),
+    "extend": lambda delivery, span: delivery.extend(span or None),
+    "release": lambda delivery, span: delivery.release(span),
+    "bury": lambda delivery, span: delivery.bury(f"after {span}"),
+}
+
+
+class Walk(RuleBasedStateMachine):
+    """Two consumers on one clock, each of them on the store under test and on another."""
+
+    held = Bundle("held")
+
+    def __init__(self, open_pair: OpenPair) -> None:
+        super().__init__()
+        self.open_pair = open_pair
+        self.clock = ManualClock(START)
+        self.instants = [START]
+        self.opened = ExitStack()
+
+    @initialize(max_attempts=st.sampled_from([None, 1, 2]))
+    def open(self, max_attempts: int | None) -> None:
+        self.pair, self.idle = (
+            self.open_pair(
+                clock=self.clock, lease=lease, max_attempts=max_attempts, codec=PickyCodec()
+            )
+            for lease in LEASES
+        )
+        for queue in (*self.pair, *self.idle):
+            self.opened.callback(queue.close)
+
+    @rule()
+    def the_other_consumer_takes_over(self) -> None:
+        self.pair, self.idle = self.idle, self.pair
+
+    @rule(span=spans)
+    def time_passes(self, span: timedelta) -> None:
+        self.clock.advance(span)
+        self.instants = [*self.instants[-4:], self.clock.now()]
+
+    @rule(message=messages, origin=st.integers(0, 4))
+    def offer(self, message: Message[str], origin: int) -> None:
+        # Instants seen before come again, or an offer would hardly ever equal what is stored.
+        assert isinstance(message.due, timedelta)
+        due = self.instants[origin % len(self.instants)] + message.due
+        self.both(
+            lambda queue: queue.offer(message.key, message.payload, due, replace=message.replace)
+        )
+
+    @rule(batch=st.lists(messages, max_size=8))
+    def offer_batch(self, batch: list[Message[str]]) -> None:
+        self.both(lambda queue: queue.offer_batch(batch))
+
+    @rule(target=held, limit=st.integers(-1, 4))
+    def poll(self, limit: int) -> Any:
+        subject, reference = (queue.try_poll_many(limit) for queue in self.pair)
+        assert described(subject) == described(reference)
+        return multiple(*zip(subject, reference, strict=True))
+
+    @rule(pair=held, how=st.sampled_from(sorted(SETTLEMENTS)), span=spans)
+    def settle(self, pair: DeliveryPair, how: str, span: timedelta) -> None:
+        subject, reference = (SETTLEMENTS[how](delivery, span) for delivery in pair)
+        assert subject == reference
+
+    @rule(pairs=st.lists(consumes(held), max_size=4))
+    def ack_many(self, pairs: list[DeliveryPair]) -> None:
+        subject, reference = (
+            queue.ack_many([pair[side] for pair in pairs]) for side, queue in enumerate(self.pair)
+        )
+        assert subject == reference
+
+    @rule(key=keys)
+    def drop(self, key: str) -> None:
+        self.both(lambda queue: queue.drop(key))
+
+    @rule()
+    def drop_all(self) -> None:
+        self.both(lambda queue: queue.drop_all(queue.name))
+
+    @rule(key=keys, due=st.none() | offsets)
+    def revive(self, key: str, due: timedelta | None) -> None:
+        self.both(lambda queue: queue.revive(key, due))
+
+    @rule(ago=spans)
+    def purge_buried(self, ago: timedelta) -> None:
+        self.both(lambda queue: queue.purge_buried(self.clock.now() - ago))
+
+    @invariant()
+    def both_look_the_same(self) -> None:
+        self.both(lambda queue: queue.stats())
+        self.both(lambda queue: queue.buried(100))
+        self.both(lambda queue: [read(queue, key) for key in KEYS])
+
+    @invariant()
+    def the_numbers_add_up(self) -> None:
+        stats = self.pair[1].stats()
+        assert stats.total == stats.due + stats.leased + stats.future
+        assert (stats.oldest_due_at is None) == (stats.due == 0)
+        assert (stats.next_due_at is None) == (stats.future == 0)
+
+    def both(self, call: Callable[[QueueFace], object]) -> None:
+        """Make the call on both stores, which must answer the same."""
+        subject, reference = (call(queue) for queue in self.pair)
+        assert subject == reference
+
+    def teardown(self) -> None:
+        self.opened.close()
+
+
+def read(queue: QueueFace, key: str) -> object:
+    try:
+        return queue.read(key)
+    except UndecodablePayload as refusal:
+        return str(refusal)
+
+
+def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:
+    """Everything that two deliveries of the same message have in common."""
+    return [
+        (one.key, one.payload, one.due_at, one.attempt, one.delivered_at, one.lease_until)
+        for one in deliveries
+    ]
