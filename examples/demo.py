@@ -1,0 +1,120 @@
+"""Watch a queue at work: thousands of reminders, each delivered at its own instant.
+
+An SQLite file, one producer, a few consumers in threads. `python examples/demo.py --help`.
+"""
+
+import argparse
+import random
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import quantiles
+
+from duequeue import Delivery, Message, Queue
+
+BAR = 40
+
+
+@dataclass
+class Tally:
+    """What the consumers have seen so far."""
+
+    expected: int
+    lateness: list[float] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    by_consumer: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def note(self, consumer: str, deliveries: list[Delivery[str]]) -> None:
+        """Count deliveries, and how late each one was, in milliseconds."""
+        with self.lock:
+            self.lateness += [
+                (d.delivered_at - d.due_at) / timedelta(milliseconds=1) for d in deliveries
+            ]
+            self.keys.update(delivery.key for delivery in deliveries)
+            self.by_consumer[consumer] = self.by_consumer.get(consumer, 0) + len(deliveries)
+            if len(self.keys) == self.expected:
+                self.done.set()
+
+    def line(self) -> str:
+        """Draw the progress."""
+        with self.lock:
+            count, late = len(self.lateness), self.lateness[-500:] or [0.0]
+        filled = BAR * count // self.expected
+        bar = "█" * filled + "·" * (BAR - filled)
+        average = sum(late) / len(late)
+        return f"{bar} {count:>6}/{self.expected} delivered, lately {average:4.1f} ms late"
+
+
+def offer(queue: Queue[str], messages: int, within: timedelta) -> None:
+    """Schedule all the reminders, at random instants from one second on."""
+    start = datetime.now(UTC) + timedelta(seconds=1)
+    began = time.perf_counter()
+    queue.offer_batch(
+        Message(f"reminder-{n}", f"Hello, customer {n}", start + random.random() * within)
+        for n in range(messages)
+    )
+    took = time.perf_counter() - began
+    print(f"Offered {messages:,} reminders for the next {within.seconds + 1} s, in {took:.2f} s.")
+
+
+def consume(queue: Queue[str], consumer: str, tally: Tally) -> None:
+    """Take what is due, and acknowledge it."""
+    while not tally.done.is_set():
+        deliveries = queue.poll_many(100, timeout=timedelta(milliseconds=500))
+        if deliveries:
+            queue.ack_many(deliveries)
+            tally.note(consumer, deliveries)
+
+
+def show_progress(tally: Tally) -> None:
+    """Print a line every second until everything is delivered."""
+    while not tally.done.wait(1):
+        print(tally.line(), flush=True)
+    print(tally.line())
+
+
+def summarize(queue: Queue[str], tally: Tally) -> None:
+    """Say how it went, and check that nothing is missing."""
+    percentiles = quantiles(tally.lateness, n=100)
+    p50, p99 = percentiles[49], percentiles[98]
+    shares = ", ".join(f"{name} {count}" for name, count in sorted(tally.by_consumer.items()))
+    twice = len(tally.lateness) - len(tally.keys)
+    print(f"\nDelivered   {len(tally.keys):,} messages, {twice} of them twice")
+    print(f"By          {shares}")
+    print(f"Lateness    p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {max(tally.lateness):.1f} ms")
+    print(f"Left over   {queue.stats().total} messages")
+    assert len(tally.lateness) == tally.expected
+    assert queue.stats().total == 0
+
+
+def main() -> None:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=10, help="how far the due times spread")
+    parser.add_argument("--consumers", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'demo.db'}"
+        with Queue.open(url, "reminders", codec=str) as queue:
+            tally = Tally(given.messages)
+            offer(queue, given.messages, timedelta(seconds=given.seconds))
+            consumers = [
+                threading.Thread(target=consume, args=(queue, f"consumer-{n}", tally))
+                for n in range(1, given.consumers + 1)
+            ]
+            for thread in consumers:
+                thread.start()
+            show_progress(tally)
+            for thread in consumers:
+                thread.join()
+            summarize(queue, tally)
+
+
+if __name__ == "__main__":
+    main()
