@@ -6,7 +6,6 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TypeAlias
 
 import psycopg
 
@@ -22,8 +21,8 @@ logger = logging.getLogger("duequeue.postgres")
 SEND_EVERY = 0.005
 RETRY_EVERY = 1.0
 CLOSE_WITHIN = 0.5
-
-Line: TypeAlias = Callable[[psycopg.Connection], None]
+# How soon a line notices that it is to close.
+HEAR_FOR = 0.1
 
 _PROCESS = secrets.token_hex(4)
 
@@ -33,22 +32,52 @@ def sender_name() -> str:
     return f"{_PROCESS}-{os.getpid()}"
 
 
+class Line:
+    """A thread with a connection of its own, and another one whenever that is lost."""
+
+    def __init__(
+        self, settings: Settings, work: Callable[["Line", psycopg.Connection], None]
+    ) -> None:
+        self._settings = settings
+        self._work = work
+        self.closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; it is given a moment to finish."""
+        self.closed.set()
+        self._thread.join(CLOSE_WITHIN)
+
+    def _run(self) -> None:
+        address = self._settings.address
+        while True:
+            try:
+                with psycopg.connect(
+                    self._settings.conninfo, **self._settings.connection_arguments
+                ) as connection:
+                    self._work(self, connection)
+            except psycopg.Error as error:
+                reason = address.clean(str(error)).strip()
+                logger.warning("%s: wake-ups wait for polls now: %s", address, reason)
+            if self.closed.wait(RETRY_EVERY):
+                return
+
+
 class Switchboard:
     """The lines of one process to one database, shared by its queues."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._something_to_tell = threading.Event()
-        self._untold: dict[str, int] = {}
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
-        self._sending: threading.Thread | None = None
-        self._hearing: threading.Thread | None = None
+        self._untold: dict[str, int] = {}
+        self._something_to_tell = threading.Event()
+        self._sending: Line | None = None
+        self._hearing: Line | None = None
 
     def add(self, kind: str, on_alert: OnAlert) -> None:
         """Connect a queue."""
         with self._lock:
-            self._closed.clear()
             self._listeners[kind].append(on_alert)
 
     def remove(self, kind: str, on_alert: OnAlert) -> None:
@@ -57,49 +86,29 @@ class Switchboard:
             self._listeners[kind].remove(on_alert)
             if any(self._listeners.values()):
                 return
-            self._closed.set()
-            self._something_to_tell.set()
-            sending, self._sending, self._hearing = self._sending, None, None
-        if sending is not None:
-            sending.join(CLOSE_WITHIN)
+            lines = [line for line in (self._sending, self._hearing) if line is not None]
+            self._sending = self._hearing = None
+        for line in lines:
+            line.closed.set()
+        self._something_to_tell.set()
+        for line in lines:
+            line.close()
 
     def tell(self, settings: Settings, kind: str, due_at: int) -> None:
         """Pass a due time on; of several, the earliest."""
         with self._lock:
             self._untold[kind] = min(due_at, self._untold.get(kind, due_at))
             self._something_to_tell.set()
-            if self._sending is None:
-                self._sending = self._start(self._send, settings)
+            self._sending = self._sending or Line(settings, self._send)
 
     def listen(self, settings: Settings) -> None:
         """Open the line on which the others are heard."""
         with self._lock:
-            if self._hearing is None:
-                self._hearing = self._start(self._hear, settings)
+            self._hearing = self._hearing or Line(settings, self._hear)
 
-    def _start(self, work: Line, settings: Settings) -> threading.Thread:
-        thread = threading.Thread(
-            target=self._keep_up, args=(work, settings), name="duequeue-alerts", daemon=True
-        )
-        thread.start()
-        return thread
-
-    def _keep_up(self, work: Line, settings: Settings) -> None:
-        """Do the work on a connection, and on another one whenever it is lost."""
-        while True:
-            try:
-                with psycopg.connect(
-                    settings.conninfo, **settings.connection_arguments
-                ) as connection:
-                    work(connection)
-            except psycopg.Error as error:
-                reason = settings.address.clean(str(error)).strip()
-                logger.warning("%s: wake-ups wait for polls now: %s", settings.address, reason)
-            if self._closed.wait(RETRY_EVERY):
-                return
-
-    def _send(self, connection: psycopg.Connection) -> None:
-        while not self._closed.is_set() or self._untold:
+    def _send(self, line: Line, connection: psycopg.Connection) -> None:
+        connection.execute("SET synchronous_commit = off")  # a hint need not survive a crash
+        while not line.closed.is_set() or self._untold:
             self._something_to_tell.wait()
             self._something_to_tell.clear()
             with self._lock:
@@ -107,14 +116,14 @@ class Switchboard:
             for kind, due_at in untold.items():
                 parameters = {"kind": kind, "due_at": due_at, "sender": sender_name()}
                 connection.execute(queries()["notify_waiters"], parameters)
-            self._closed.wait(SEND_EVERY)
+            line.closed.wait(SEND_EVERY)
 
-    def _hear(self, connection: psycopg.Connection) -> None:
+    def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         connection.execute("LISTEN duequeue")
         for kind in list(self._listeners):
             self._alert(kind, None)  # of whatever was told before this line stood
-        while not self._closed.is_set():
-            for notification in connection.notifies(timeout=CLOSE_WITHIN):
+        while not line.closed.is_set():
+            for notification in connection.notifies(timeout=HEAR_FOR):
                 sender, due_at, kind = notification.payload.split(" ", 2)
                 if sender != sender_name():
                     self._alert(kind, int(due_at))

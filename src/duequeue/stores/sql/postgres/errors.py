@@ -27,6 +27,8 @@ _REFUSALS = (
     "authentication failed",
     "no password supplied",
     "does not exist",
+    "permission denied",
+    "is not permitted to log in",
     "no pg_hba.conf entry",
     "could not translate host name",
     "server does not support SSL",

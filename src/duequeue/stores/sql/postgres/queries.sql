@@ -28,11 +28,12 @@ RETURNING key, updated_at IS NULL AS created;
 
 -- name: claim_messages
 -- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
--- the sub-select again and again, and claims far more than n.
+-- the sub-select again and again, and claims far more than n. Rows are found again by id, not by
+-- ctid: one that an offer moved between the snapshot and the lock would be missed by its ctid.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = attempt + 1
-WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM duequeue_message
+WHERE id = ANY(ARRAY(
+    SELECT id FROM duequeue_message
     WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
         AND leased_until <= :now
     ORDER BY due_at, id

@@ -13,7 +13,7 @@ from duequeue.steps import drive
 from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect, translate
-from duequeue.stores.sql.postgres.settings import PLANNER_SETTINGS, POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, SESSION_SETTINGS, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -28,6 +28,7 @@ class PostgresSession:
         self._pool = ConnectionPool(
             settings.conninfo,
             kwargs=settings.connection_arguments,
+            min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
             configure=_configure,
@@ -136,7 +137,7 @@ def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
 
 
 def _configure(connection: psycopg.Connection) -> None:
-    connection.execute(PLANNER_SETTINGS)
+    connection.execute(SESSION_SETTINGS)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
-from duequeue.stores.sql.postgres.settings import PLANNER_SETTINGS, POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, SESSION_SETTINGS, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -29,6 +29,7 @@ class AsyncPostgresSession:
         self._pool = AsyncConnectionPool(
             settings.conninfo,
             kwargs=settings.connection_arguments,
+            min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
             configure=_configure,
@@ -123,7 +124,7 @@ def performer(
 
 
 async def _configure(connection: psycopg.AsyncConnection) -> None:
-    await connection.execute(PLANNER_SETTINGS)
+    await connection.execute(SESSION_SETTINGS)
 
 
 @asynccontextmanager

@@ -10,14 +10,19 @@ from psycopg.conninfo import conninfo_to_dict
 from duequeue.stores.sql.postgres.errors import Address
 
 # How long to wait for a free connection before the retry policy takes over.
-POOL_TIMEOUT = 5.0
+POOL_TIMEOUT = 1.0
 
+
+# How long to wait for a server that does not answer at all, unless the url says otherwise.
+CONNECT_TIMEOUT = 5
 
 # A queue's table swings between empty and full faster than its statistics follow. So the planner
 # is told what is right at every size: walk the index in due order instead of sorting, look rows
-# up instead of hashing the table, and keep the plan.
-PLANNER_SETTINGS = """
-    SET enable_sort = off; SET enable_incremental_sort = off; SET enable_hashjoin = off;
+# up instead of hashing the table, and keep the plan. Every statement counts on seeing what was
+# committed before it began, whatever the database's default isolation.
+SESSION_SETTINGS = """
+    SET default_transaction_isolation = 'read committed'; SET enable_sort = off;
+    SET enable_incremental_sort = off; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan
 """
 
@@ -32,9 +37,9 @@ class Settings:
     def __post_init__(self) -> None:
         try:
             conninfo_to_dict(self.conninfo)
-        except psycopg.ProgrammingError as error:
+        except psycopg.ProgrammingError:
             # The driver's words may quote the whole string, password included.
-            raise ValueError("url is not a PostgreSQL connection string") from error
+            raise ValueError("url is not a PostgreSQL connection string") from None
         if self.pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
 
@@ -43,7 +48,10 @@ class Settings:
         """Where the server is."""
         return Address(self.conninfo)
 
-    @property
+    @cached_property
     def connection_arguments(self) -> dict[str, Any]:
         """What every connection of ours is opened with."""
-        return {"autocommit": True, "application_name": "duequeue"}
+        arguments: dict[str, Any] = {"autocommit": True, "application_name": "duequeue"}
+        if "connect_timeout" not in conninfo_to_dict(self.conninfo):
+            arguments["connect_timeout"] = CONNECT_TIMEOUT
+        return arguments

@@ -1,0 +1,1 @@
+"""Races on real databases, with real threads and processes."""
