@@ -14,14 +14,25 @@ class Bell:
         self._waiters: dict[Callable[[], None], int] = {}
         self.rings = 0
 
-    def ring(self, due_at: int | None = None) -> None:
-        """Wake those who would look too late for a message due at `due_at`; without it, all."""
+    def ring(self, due_at: int) -> None:
+        """Wake one of those who would look too late for a message due at `due_at`.
+
+        One is enough: whoever finds something wakes the next, in case there is more.
+        """
         with self._lock:
             self.rings += 1
-            waiters = list(self._waiters.items())
-        for wake, looks_at in waiters:
-            if due_at is None or due_at < looks_at:
-                wake()
+            late = (wake for wake, looks_at in self._waiters.items() if due_at < looks_at)
+            wake = next(late, None)
+        if wake is not None:
+            wake()
+
+    def ring_all(self) -> None:
+        """Wake everybody who waits."""
+        with self._lock:
+            self.rings += 1
+            waiters = list(self._waiters)
+        for wake in waiters:
+            wake()
 
     def wait(self, heard: int, looks_at: int, seconds: float) -> None:
         """Block until a ring that matters after the first `heard`, or until the seconds are over.

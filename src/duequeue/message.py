@@ -1,5 +1,6 @@
 """What goes in, what is stored, what comes out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -39,6 +40,7 @@ class Message(Generic[T]):
     payload: T
     due: datetime | timedelta | None = None
     replace: bool = True
+    headers: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Snapshot(Generic[T]):
     due_at: datetime
     state: State
     attempts: int
+    headers: dict[str, str]
     leased_until: datetime | None = None
     reason: str | None = None
 
@@ -65,6 +68,7 @@ class BuriedMessage(Generic[T]):
     attempts: int
     reason: str
     buried_at: datetime
+    headers: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from duequeue.headers import decode_headers
 from duequeue.instants import from_millis
 from duequeue.store import Claimed
 
@@ -15,6 +16,7 @@ class Parcel(Generic[T]):
     __slots__ = (
         "_asked_at",
         "_delivered_at",
+        "_headers",
         "_lease_until",
         "attempt",
         "key",
@@ -27,7 +29,7 @@ class Parcel(Generic[T]):
         self, queue_name: str, claimed: Claimed, payload: T, delivered_at: int, lease_until: int
     ) -> None:
         self.queue_name = queue_name
-        self.lease, self.key, _, self._asked_at, self.attempt = claimed
+        self.lease, self.key, _, self._asked_at, self.attempt, self._headers = claimed
         self.payload = payload
         self._delivered_at = delivered_at
         self._lease_until = lease_until
@@ -46,6 +48,11 @@ class Parcel(Generic[T]):
     def lease_until(self) -> datetime:
         """The instant this lease ends, as far as this process has extended it."""
         return from_millis(self._lease_until)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the producer sent beside the payload."""
+        return decode_headers(self._headers)
 
     @property
     def redelivered(self) -> bool:

@@ -1,6 +1,6 @@
 """The blocking face of a queue."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -85,9 +85,12 @@ class Queue(Generic[T]):
         due: datetime | timedelta | None = None,
         *,
         replace: bool = True,
+        headers: Mapping[str, str] | None = None,
     ) -> OfferOutcome:
         """Put a message in for an instant, for some time from now, or for now."""
-        return self._drive(offering.offer(self._context, key, payload, due, replace=replace))
+        return self._drive(
+            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+        )
 
     def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
         """Offer many messages in a few round trips, as if one by one in this order."""

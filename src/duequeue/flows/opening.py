@@ -12,6 +12,7 @@ from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis
+from duequeue.lookout import NEVER, Lookout
 from duequeue.message import checked_name
 from duequeue.shared import Shared
 from duequeue.store import Backend
@@ -19,6 +20,7 @@ from duequeue.store import Backend
 T = TypeVar("T")
 
 _bells = Shared(Bell)
+_lookouts = Shared(Lookout)
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,17 @@ class Opening(Generic[T]):
             self.retry,
             partial(self.backend.open_store, kind, self.poll_interval, migrate=self.migrate),
         )
-        bell = _bells.get((self.backend.address, kind))
+        place = (self.backend.address, kind)
+        # Those who go by a clock of their own must not wait for the looks of the others.
+        clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
+        bell, lookout = _bells.get(place), _lookouts.get((*place, clock_name))
 
         def on_alert(due_at: int | None) -> None:
+            due = -NEVER if due_at is None else due_at
             if due_at is not None:
                 store.announce(due_at)
-            bell.ring(due_at)
+            lookout.expect(due)
+            bell.ring(due)
 
         return Context(
             name=self.name,
@@ -55,6 +62,7 @@ class Opening(Generic[T]):
             codec=self.codec,
             clock=self.clock,
             bell=bell,
+            lookout=lookout,
             alerts=self.backend.alerts(kind, on_alert),
             retry=self.retry,
             lease=self.lease,

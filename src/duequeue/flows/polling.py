@@ -25,6 +25,8 @@ D = TypeVar("D")
 # How a face makes its deliveries: what was claimed, the payload, when, and until when.
 Wrap: TypeAlias = Callable[[Claimed, T, int, int], D]
 
+NOTHING_YET = -1
+
 logger = logging.getLogger("duequeue")
 
 
@@ -43,25 +45,48 @@ def poll_many(
 def _wait(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
 ) -> Flow[list[D]]:
-    began, began_at = monotonic(), context.now()
-    with _rung_by(context.clock, context.bell):
+    began, now = monotonic(), context.now()
+    began_at = now
+    lookout, bell, interval = context.lookout, context.bell, context.poll_interval
+    with _rung_by(context.clock, bell):
+        heard = NOTHING_YET
         while True:
-            heard = context.bell.rings
-            found = yield from _look(context, wrap, limit)
-            if found or limit == 0:
-                return found
-            now = context.now()
-            next_due = yield from context.run(partial(context.store.next_due, now))
+            rung, heard = bell.rings != heard, bell.rings
+            if rung or lookout.take_turn(now, interval):
+                found = yield from _look_for_all(context, wrap, limit, now)
+                if found or limit == 0:
+                    return found
+                now = context.now()
             # Time passes by the injected clock or by the real one, whichever is faster: a test
             # may move its clock, and a machine's clock may be set back.
             passed = max((monotonic() - began) * 1000, now - began_at)
             left = None if timeout is None else timeout - passed
-            pause = pause_before_next_look(Outlook(now, next_due, context.poll_interval, left))
+            pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
             if pause is None:
                 return []
-            if context.alerts is not None:
-                context.alerts.listen()
-            yield Listen(context.bell, heard, now + round(pause * 1000), pause)
+            yield from _listen(context, heard, pause)
+            now = context.now()
+
+
+def _look_for_all(context: Context[T], wrap: Wrap[T, D], limit: int, now: int) -> Flow[list[D]]:
+    """Look once on behalf of everybody who waits in this process."""
+    found = yield from _look(context, wrap, limit)
+    if len(found) == limit:
+        context.bell.ring(now)  # there may be more: the next one's turn
+    if not found:
+        next_due = yield from context.run(partial(context.store.next_due, now))
+        context.lookout.looked(now, context.poll_interval, next_due)
+    return found
+
+
+def _listen(context: Context[T], heard: int, seconds: float) -> Flow[None]:
+    if context.alerts is not None:
+        context.alerts.listen()
+    try:
+        yield Listen(context.bell, heard, context.lookout.next_look, seconds)
+    except BaseException:
+        context.bell.ring_all()  # the ring that was meant for us must not be lost
+        raise
 
 
 @contextmanager
@@ -70,7 +95,7 @@ def _rung_by(clock: Clock, bell: Bell) -> Iterator[None]:
     if not isinstance(clock, ManualClock):
         yield
         return
-    unsubscribe = clock.subscribe(bell.ring)
+    unsubscribe = clock.subscribe(bell.ring_all)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis
 from duequeue.parcel import Parcel
-from duequeue.store import Burial, Lease
+from duequeue.store import Burial, Lease, Release
 
 T = TypeVar("T")
 
@@ -55,7 +55,8 @@ def release(context: Context[T], parcel: Parcel[T], delay: timedelta) -> Flow[bo
 
 def _release(context: Context[T], parcel: Parcel[T], delay: int) -> Flow[bool]:
     now = context.now()
-    won = yield from context.run(partial(context.store.release, [parcel.lease], now + delay))
+    release_one = partial(context.store.release, [Release(parcel.lease, now + delay)])
+    won = yield from context.run(release_one)
     if won:
         yield from context.announce(now + delay, now)
     return bool(won)

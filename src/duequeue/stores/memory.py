@@ -18,6 +18,7 @@ from duequeue.store import (
     Lease,
     Operation,
     Record,
+    Release,
     Session,
     Steps,
     Store,
@@ -107,7 +108,8 @@ class MemoryStore:
             entry.leased_until, entry.token, entry.attempt = until, token, entry.attempt + 1
             self._table.place(entry)
             lease = Lease(entry.id, token)
-            claimed.append(Claimed(lease, entry.key, entry.payload, entry.asked_at, entry.attempt))
+            facts = (entry.key, entry.payload, entry.asked_at, entry.attempt, entry.headers)
+            claimed.append(Claimed(lease, *facts))
         return claimed
 
     @at_once
@@ -121,9 +123,21 @@ class MemoryStore:
         return {self._table.lease(entry, until) for entry in self._held(leases)}
 
     @at_once
-    def release(self, leases: Sequence[Lease], due_at: int) -> set[int]:
+    def release(self, releases: Sequence[Release]) -> set[int]:
         """Put what is held back in order."""
-        return {self._table.reschedule(entry, due_at) for entry in self._held(leases)}
+        return {
+            self._table.reschedule(entry, due_at)
+            for lease, due_at in releases
+            for entry in self._held([lease])
+        }
+
+    @at_once
+    def give_back(self, leases: Sequence[Lease]) -> set[int]:
+        """Put what is held back where it was."""
+        held = self._held(leases)
+        for entry in held:
+            entry.attempt -= 1
+        return {self._table.reschedule(entry, entry.due_at) for entry in held}
 
     @at_once
     def bury(self, burials: Sequence[Burial], now: int) -> set[int]:
@@ -131,9 +145,8 @@ class MemoryStore:
         won: set[int] = set()
         for lease, attempts, reason in burials:
             for entry in self._held([lease]):
-                self._table.buried.append(
-                    Buried(entry.key, entry.payload, entry.asked_at, attempts, reason, now)
-                )
+                about = (entry.asked_at, attempts, reason, now, entry.headers)
+                self._table.buried.append(Buried(entry.key, entry.payload, *about))
                 won.add(self._table.remove(entry))
         return won
 
@@ -143,9 +156,8 @@ class MemoryStore:
         entry = self._table.by_key.get(key)
         if entry is None:
             return next(self._burials(key), None)
-        return Stored(
-            entry.payload, entry.asked_at, entry.due_at, entry.leased_until, entry.attempt
-        )
+        about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
+        return Stored(entry.payload, entry.asked_at, *about)
 
     @at_once
     def drop(self, key: str) -> bool:
@@ -190,7 +202,7 @@ class MemoryStore:
         found = next(self._burials(key), None)
         if found is None:
             return False
-        outcome = self._offer(Record(key, found.payload, due_at, replace=False))
+        outcome = self._offer(Record(key, found.payload, due_at, found.headers, replace=False))
         if outcome is not OfferOutcome.CREATED:
             return False
         self._table.buried.remove(found)
@@ -225,6 +237,7 @@ class MemoryStore:
         if same or not record.replace:
             return OfferOutcome.IGNORED
         entry.payload, entry.asked_at, entry.attempt = record.payload, record.due_at, 0
+        entry.headers = record.headers
         self._table.reschedule(entry, record.due_at)
         return OfferOutcome.UPDATED
 

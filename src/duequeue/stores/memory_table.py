@@ -21,6 +21,7 @@ class Entry:
     payload: bytes
     due_at: int
     asked_at: int
+    headers: str | None
     leased_until: int = 0
     token: int = 0
     attempt: int = 0
@@ -46,7 +47,8 @@ class MemoryTable:
 
     def add(self, record: Record) -> None:
         """Insert a new message."""
-        entry = Entry(next(self._ids), record.key, record.payload, record.due_at, record.due_at)
+        key, payload, due_at, headers, _ = record
+        entry = Entry(next(self._ids), key, payload, due_at, due_at, headers)
         self.by_key[entry.key] = self.by_id[entry.id] = entry
         self.place(entry)
 

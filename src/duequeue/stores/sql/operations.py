@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
-from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Steps, Stored
+from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Steps, Stored
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.watermark import BEGINNING, Position, Watermark
 
@@ -42,8 +42,8 @@ class SqlStore:
             rows = yield QueryEach(
                 "offer_messages",
                 {**self._kind, "now": now, "replace": run[0].replace},
-                ("key", "payload", "due_at"),
-                [record[:3] for record in run],
+                ("key", "payload", "due_at", "headers"),
+                [record[:4] for record in run],
             )
             created = dict(rows)
             outcomes += [_outcome(created.get(record.key)) for record in run]
@@ -82,9 +82,16 @@ class SqlStore:
         """Set the lease's new end."""
         return (yield from self._settle("extend_leases", leases, until=until))
 
-    def release(self, leases: Sequence[Lease], due_at: int) -> Steps[set[int]]:
+    def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Clear the lease and set the new place in due order."""
-        return (yield from self._settle("release_messages", leases, due_at=due_at))
+        columns = ("id", "token", "due_at")
+        each = [(*release.lease, release.due_at) for release in releases]
+        rows: list[Row] = yield QueryEach("release_messages", {}, columns, each)
+        return {row[0] for row in rows}
+
+    def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+        """Clear the lease and take the attempt back."""
+        return (yield from self._settle("give_back_messages", leases))
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Copy to the buried, then delete."""
@@ -136,8 +143,9 @@ class SqlStore:
         rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
         if not rows:
             return False
-        buried_id, payload = rows[0]
-        outcomes = yield from self.offer([Record(key, payload, due_at, replace=False)], now)
+        buried_id, payload, headers = rows[0]
+        record = Record(key, payload, due_at, headers, replace=False)
+        outcomes = yield from self.offer([record], now)
         if outcomes != [OfferOutcome.CREATED]:
             return False
         yield Execute("forget_buried", {"id": buried_id})

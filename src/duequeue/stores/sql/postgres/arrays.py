@@ -49,12 +49,15 @@ class BinaryArrayDumper(Dumper):
 psycopg.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
 
 
+_NULL = _length(-1)
+
+
 def _bytes(value: bytes) -> bytes:
     return _length(len(value)) + value
 
 
-def _text(value: str) -> bytes:
-    return _bytes(value.encode())
+def _text(value: str | None) -> bytes:
+    return _NULL if value is None else _bytes(value.encode())
 
 
 class _ArrayType(NamedTuple):
@@ -76,6 +79,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "attempts": _INTEGER,
     "key": _TEXT,
     "reason": _TEXT,
+    "headers": _TEXT,
     "payload": _BYTEA,
 }
 
@@ -87,5 +91,5 @@ def arrays(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, B
 
 
 def _array(kind: _ArrayType, values: Sequence[Any]) -> BinaryArray:
-    header = _header(1, 0, kind.element_oid, len(values), 1)
+    header = _header(1, None in values, kind.element_oid, len(values), 1)
     return BinaryArray(kind.array_oid, header + b"".join(map(kind.encode, values)))

@@ -13,16 +13,18 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 -- are locked in key order, so that two batches of the same keys cannot deadlock. A new row has
 -- no updated_at, an updated one has, and an ignored one is not returned.
 WITH input AS MATERIALIZED (
-    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at
+    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
     FROM unnest(
-        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint [])
-    ) AS offered (key, payload, due_at)
+        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
+        CAST(:headers AS text [])
+    ) AS offered (key, payload, due_at, headers)
 )
-INSERT INTO duequeue_message AS stored (id, kind_id, key, payload, due_at, asked_at, created_at)
-SELECT id, :kind_id, key, payload, due_at, due_at, :now FROM input ORDER BY key
+INSERT INTO duequeue_message AS stored
+    (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
+SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now FROM input ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
+    headers = excluded.headers, attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING key, updated_at IS NULL AS created;
 
@@ -40,7 +42,7 @@ WHERE id = ANY(ARRAY(
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
 ))
-RETURNING due_at, id, key, payload, asked_at, attempt;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
 -- Acks, and the second half of a burial.
@@ -58,15 +60,26 @@ RETURNING stored.id;
 
 -- name: release_messages
 UPDATE duequeue_message AS stored
-SET due_at = :due_at, leased_until = 0, lease_token = 0
+SET due_at = lease.due_at, leased_until = 0, lease_token = 0
+FROM unnest(
+    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:due_at AS bigint [])
+) AS lease (id, token, due_at)
+WHERE stored.id = lease.id AND stored.lease_token = lease.token
+RETURNING stored.id;
+
+-- name: give_back_messages
+UPDATE duequeue_message AS stored
+SET leased_until = 0, lease_token = 0, attempt = attempt - 1
 FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
 WHERE stored.id = lease.id AND stored.lease_token = lease.token
 RETURNING stored.id;
 
 -- name: park_messages
 -- FOR UPDATE, so that no offer changes the row before the same transaction removes it.
-INSERT INTO duequeue_buried (kind_id, key, payload, asked_at, attempts, reason, buried_at)
-SELECT stored.kind_id, stored.key, stored.payload, stored.asked_at, lease.attempts, lease.reason, :now
+INSERT INTO duequeue_buried
+    (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
+SELECT stored.kind_id, stored.key, stored.payload, stored.headers, stored.asked_at,
+    lease.attempts, lease.reason, :now
 FROM unnest(
     CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer []),
     CAST(:reason AS text [])
@@ -76,7 +89,7 @@ ORDER BY lease.position
 FOR UPDATE OF stored;
 
 -- name: find_message
-SELECT payload, asked_at, due_at, leased_until, attempt
+SELECT payload, asked_at, due_at, leased_until, attempt, headers
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
 
 -- name: drop_message
@@ -105,18 +118,18 @@ ORDER BY due_at LIMIT 1;
 SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at AS bigint), CAST(:kind AS text)));
 
 -- name: list_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
 
 -- name: find_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1;
 
 -- name: lock_buried
 -- Held until the transaction ends, so that one burial is revived once.
-SELECT id, payload FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1
 FOR UPDATE;
 

@@ -9,11 +9,12 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
 -- A new row has no updated_at, an updated one has, and an ignored one is not returned.
-INSERT INTO duequeue_message AS stored (kind_id, key, payload, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :due_at, :due_at, :now)
+INSERT INTO duequeue_message AS stored
+    (kind_id, key, payload, headers, due_at, asked_at, created_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
+    headers = excluded.headers, attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING key, updated_at IS NULL AS created;
 
@@ -28,7 +29,7 @@ WHERE id IN (
     ORDER BY due_at, id
     LIMIT :limit
 )
-RETURNING due_at, id, key, payload, asked_at, attempt;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
 -- Acks, and the second half of a burial.
@@ -42,13 +43,18 @@ WHERE id = :id AND lease_token = :token RETURNING id;
 UPDATE duequeue_message SET due_at = :due_at, leased_until = 0, lease_token = 0
 WHERE id = :id AND lease_token = :token RETURNING id;
 
+-- name: give_back_messages
+UPDATE duequeue_message SET leased_until = 0, lease_token = 0, attempt = attempt - 1
+WHERE id = :id AND lease_token = :token RETURNING id;
+
 -- name: park_messages
-INSERT INTO duequeue_buried (kind_id, key, payload, asked_at, attempts, reason, buried_at)
-SELECT kind_id, key, payload, asked_at, :attempts, :reason, :now
+INSERT INTO duequeue_buried
+    (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
+SELECT kind_id, key, payload, headers, asked_at, :attempts, :reason, :now
 FROM duequeue_message WHERE id = :id AND lease_token = :token;
 
 -- name: find_message
-SELECT payload, asked_at, due_at, leased_until, attempt
+SELECT payload, asked_at, due_at, leased_until, attempt, headers
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
 
 -- name: drop_message
@@ -77,18 +83,18 @@ ORDER BY due_at LIMIT 1;
 SELECT :sender, :due_at, :kind;
 
 -- name: list_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
 
 -- name: find_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1;
 
 -- name: lock_buried
 -- Held until the transaction ends, so that one burial is revived once.
-SELECT id, payload FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1;
 
 -- name: forget_buried

@@ -17,7 +17,8 @@ CREATE TABLE duequeue_message (
     kind_id integer NOT NULL,
     attempt integer NOT NULL DEFAULT 0,
     key text COLLATE "C" NOT NULL,
-    payload bytea NOT NULL
+    payload bytea NOT NULL,
+    headers text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 CREATE UNIQUE INDEX duequeue_message_key ON duequeue_message (kind_id, key);
@@ -31,7 +32,8 @@ CREATE TABLE duequeue_buried (
     attempts integer NOT NULL,
     key text COLLATE "C" NOT NULL,
     payload bytea NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    headers text
 );
 
 CREATE INDEX duequeue_buried_key ON duequeue_buried (kind_id, key, id);

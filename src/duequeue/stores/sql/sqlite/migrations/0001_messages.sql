@@ -14,7 +14,8 @@ CREATE TABLE duequeue_message (
     kind_id INTEGER NOT NULL,
     attempt INTEGER NOT NULL DEFAULT 0,
     key TEXT NOT NULL,
-    payload BLOB NOT NULL
+    payload BLOB NOT NULL,
+    headers TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX duequeue_message_key ON duequeue_message (kind_id, key);
@@ -30,7 +31,8 @@ CREATE TABLE duequeue_buried (
     attempts INTEGER NOT NULL,
     key TEXT NOT NULL,
     payload BLOB NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL,
+    headers TEXT
 ) STRICT;
 
 CREATE INDEX duequeue_buried_key ON duequeue_buried (kind_id, key, id);

@@ -1,0 +1,30 @@
+"""Small string maps that travel beside a payload, such as a trace context."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+MAX_HEADERS_BYTES = 8 * 1024
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def encode_headers(headers: Mapping[str, str] | None) -> str | None:
+    """Return headers as a store keeps them; None stands for none."""
+    if not headers:
+        return None
+    if not all(isinstance(part, str) for pair in dict(headers).items() for part in pair):
+        raise TypeError(f"headers must map strings to strings, not {headers!r}")
+    try:
+        text = _encode(dict(headers)).decode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"headers are not valid Unicode text: {headers!r}") from error
+    if len(text) > MAX_HEADERS_BYTES:
+        raise ValueError(f"headers take {len(text)} bytes, the limit is {MAX_HEADERS_BYTES}")
+    return text
+
+
+def decode_headers(text: str | None) -> dict[str, str]:
+    """Return headers as `encode_headers` was given them."""
+    return {} if text is None else _decode(text)

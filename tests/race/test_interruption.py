@@ -1,0 +1,91 @@
+"""Ctrl-C passes straight through, and leaves nothing half done."""
+
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+
+import psycopg
+import pytest
+
+from duequeue import OfferOutcome
+from tests.contract.phrases import DAY, snapshot
+from tests.fixtures.faces import QueueFace
+from tests.race.crew import Hand
+from tests.race.parts import TellingPolicy, interrupted, offer_one, offer_twice, poll_for_ever
+from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_one
+
+CREATED = OfferOutcome.CREATED
+
+AT_ONCE = 3.0  # seconds; SQLite itself may hold on to a call for one of them
+
+on_sqlite = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
+
+
+def interrupt(hand: Hand) -> None:
+    """Interrupt, and see that the call does not take long to end."""
+    began = monotonic()
+    hand.interrupt()
+    assert hand.heard() == "interrupted"
+    assert monotonic() - began < AT_ONCE
+
+
+def nothing_left_open(watch: psycopg.Connection) -> bool:
+    return watch.execute(LEFT_IN_TRANSACTION).fetchone() == (0,)
+
+
+@on_postgres
+@pytest.mark.parametrize("action", [offer_one, offer_twice])
+def test_interrupted_in_a_statement(
+    bystander: QueueFace,
+    store_url: str,
+    lock: psycopg.Connection,
+    watch: psycopg.Connection,
+    hand: Hand,
+    action: Callable[[QueueFace], None],
+) -> None:
+    hand.start(partial(interrupted, store_url, action, {}))
+    assert hand.heard() == "acting"
+    until_one(watch, WAITING_FOR_A_LOCK)
+    interrupt(hand)
+    assert hand.outcome().value is CREATED  # while the row is still locked
+    assert nothing_left_open(watch)
+    lock.rollback()
+    assert snapshot(bystander, "a").payload == 1
+    assert not bystander.contains("b")
+
+
+@on_sqlite
+@pytest.mark.parametrize("action", [offer_one, offer_twice])
+def test_interrupted_while_the_file_is_busy(
+    bystander: QueueFace,
+    store_url: str,
+    writer: sqlite3.Connection,
+    hand: Hand,
+    action: Callable[[QueueFace], None],
+) -> None:
+    hand.start(partial(interrupted, store_url, action, {}))
+    assert hand.heard() == "acting"
+    interrupt(hand)
+    writer.rollback()
+    assert hand.outcome().value is CREATED
+    assert snapshot(bystander, "a").payload == 1
+
+
+def test_interrupted_in_a_poll(store_url: str, hand: Hand) -> None:
+    hand.start(partial(interrupted, store_url, poll_for_ever, {"poll_interval": DAY}))
+    assert hand.heard() == "acting"
+    interrupt(hand)
+    assert hand.outcome().value is CREATED
+
+
+@on_postgres
+def test_interrupted_between_two_tries(
+    bystander: QueueFace, store_url: str, lock: psycopg.Connection, hand: Hand
+) -> None:
+    impatient = f"{store_url}?options=-c%20lock_timeout%3D1ms"
+    hand.start(partial(interrupted, impatient, offer_one, {"retry": TellingPolicy()}))
+    assert [hand.heard(), hand.heard()] == ["acting", "pausing"]
+    interrupt(hand)
+    assert hand.outcome().value is CREATED

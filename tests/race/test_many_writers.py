@@ -1,0 +1,53 @@
+"""Many processes at work on one database: everybody is served, `locked` is nobody's error."""
+
+import sqlite3
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
+from duequeue.stores.sql.sqlite.session import BUSY_SECONDS
+from tests.contract.phrases import PATIENCE, in_background
+from tests.race.conftest import OpenRival
+from tests.race.crew import Crew
+from tests.race.parts import offer_poll_ack
+
+PROCESSES = 6
+ROUNDS = 40
+
+
+def test_processes_offer_poll_and_ack(open_rival: OpenRival, store_url: str, crew: Crew) -> None:
+    queue = open_rival()
+    parts = [partial(offer_poll_ack, store_url, str(number), ROUNDS) for number in range(PROCESSES)]
+    assert crew.together(parts) == [ROUNDS] * PROCESSES
+    assert queue.stats().total == 0
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_a_writer_waits_for_somebody_elses_transaction(
+    open_rival: OpenRival, store_url: str
+) -> None:
+    queue = open_rival()
+    with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"))) as application:
+        application.execute("BEGIN IMMEDIATE")
+        offering = in_background(partial(queue.offer, "a", 1))
+        with pytest.raises(TimeoutError):
+            offering.result(BUSY_SECONDS * 1.5)  # longer than SQLite itself is patient
+        application.rollback()
+        assert offering.result(PATIENCE) is OfferOutcome.CREATED
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_a_writer_that_may_not_retry_is_told_who_is_busy(
+    open_rival: OpenRival, store_url: str
+) -> None:
+    queue = open_rival(retry=RetryPolicy.never())
+    path = store_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path)) as application:
+        application.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="database is locked") as raised:
+            queue.offer("a", 1)
+    assert path in str(raised.value)
+    assert isinstance(raised.value.__cause__, sqlite3.OperationalError)
+    assert queue.offer("a", 1) is OfferOutcome.CREATED

@@ -1,0 +1,72 @@
+"""Ten processes open an empty database at once: the tables are made once, for all of them."""
+
+import sqlite3
+import threading
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from duequeue import OfferOutcome, Queue
+from duequeue.stores.sql.migrate import load_migrations
+from tests.contract.phrases import SECOND
+from tests.race.crew import Crew
+from tests.race.parts import open_and_offer, open_queue
+from tests.race.watching import until_one
+
+PROCESSES = 10
+KEYS = [f"process-{number}" for number in range(PROCESSES)]
+APPLIED = "SELECT number, name, checksum FROM duequeue_migration ORDER BY number"
+ALONE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+KINDS = "SELECT count(*) FROM duequeue_kind"
+
+
+def open_at_once(url: str, crew: Crew) -> None:
+    outcomes = crew.together([partial(open_and_offer, url, key) for key in KEYS])
+    assert outcomes == [OfferOutcome.CREATED] * PROCESSES
+    with open_queue(url) as queue:
+        assert sorted(delivery.key for delivery in queue.try_poll_many(99)) == sorted(KEYS)
+
+
+def known_migrations(dialect: str) -> list[tuple[int, str, str]]:
+    return [(each.number, each.name, each.checksum) for each in load_migrations(dialect)]
+
+
+def test_on_sqlite(tmp_path: Path, crew: Crew) -> None:
+    path = tmp_path / "queue.db"
+    open_at_once(f"sqlite:///{path}", crew)
+    connection = sqlite3.connect(path)
+    assert connection.execute(APPLIED).fetchall() == known_migrations("sqlite")
+    assert connection.execute(KINDS).fetchone() == (1,)
+    connection.close()
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+def test_on_postgres(postgres_url: str, crew: Crew, isolation: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
+                sql.Identifier(connection.info.dbname), isolation
+            )
+        )
+        open_at_once(postgres_url, crew)
+        assert connection.execute(APPLIED).fetchall() == known_migrations("postgres")
+        assert connection.execute(KINDS).fetchone() == (1,)
+
+
+def test_opening_again_and_again_leaves_nothing_behind(postgres_url: str) -> None:
+    with Queue.open(postgres_url, "orders"):
+        pass
+    threads_before = threading.active_count()
+    for number in range(10):
+        with Queue.open(postgres_url, "orders") as queue:
+            queue.offer("a", number)
+            assert queue.poll(timeout=SECOND) is not None
+            assert queue.poll(timeout=SECOND / 100) is None
+            lines = [each for each in threading.enumerate() if each.name == "duequeue-alerts"]
+            assert len(lines) <= 3, number  # one that sends, one that hears, one that is going
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        until_one(connection, ALONE)
+    assert threading.active_count() <= threads_before

@@ -1,0 +1,146 @@
+"""A holder and a rival reach for the same message: one of them wins, and nothing is lost."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from duequeue import ManualClock, Message, OfferOutcome, State
+from tests.contract.phrases import DEFAULT_LEASE, MINUTE, claim, snapshot
+from tests.fixtures.faces import DeliveryFace, QueueFace
+from tests.fixtures.stores import START
+from tests.race.conftest import OpenRival
+from tests.race.together import alternating
+
+CREATED, UPDATED = OfferOutcome.CREATED, OfferOutcome.UPDATED
+
+ROUNDS = 60
+KEYS = [f"order-{number:03}" for number in range(ROUNDS)]
+
+
+@pytest.fixture
+def holder(open_rival: OpenRival) -> QueueFace:
+    return open_rival()
+
+
+@pytest.fixture
+def rival(open_rival: OpenRival) -> QueueFace:
+    """A queue with connections of its own."""
+    return open_rival()
+
+
+@pytest.fixture
+def rounds(holder: QueueFace) -> Iterator[tuple[int, DeliveryFace]]:
+    """A number and a lease for each round."""
+    holder.offer_batch([Message(key, "old", START) for key in KEYS])
+    return enumerate(holder.try_poll_many(ROUNDS))
+
+
+@pytest.fixture
+def late_rounds(holder: QueueFace, clock: ManualClock) -> Iterator[tuple[int, DeliveryFace]]:
+    """The same with leases that have just run out, on the only message there is."""
+
+    def rounds() -> Iterator[tuple[int, DeliveryFace]]:
+        for number, key in enumerate(KEYS):
+            holder.offer(key, "old", START)
+            held = claim(holder)
+            clock.advance(DEFAULT_LEASE)
+            yield number, held
+
+    return rounds()
+
+
+def test_ack_against_update(rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace) -> None:
+    for number, held in rounds:
+        update = partial(rival.offer, held.key, "new", START)
+        outcomes = alternating(number, held.ack, update)
+        assert outcomes in {(True, CREATED), (False, UPDATED)}
+        stored = snapshot(rival, held.key)
+        assert (stored.payload, stored.state, stored.attempts) == ("new", State.DUE, 0)
+
+
+def test_ack_against_ack(rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace) -> None:
+    for number, held in rounds:
+        assert sorted(alternating(number, held.ack, held.ack)) == [False, True]
+    assert rival.stats().total == 0
+
+
+def test_late_ack_against_the_next_holder(
+    late_rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace
+) -> None:
+    for number, held in late_rounds:
+        won, found = alternating(number, held.ack, rival.try_poll)
+        assert won is (found is None)
+        if found is not None:
+            assert (found.key, found.attempt) == (held.key, 2)
+            assert found.ack()
+    assert rival.stats().total == 0
+
+
+def test_late_extend_against_the_next_holder(
+    late_rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace
+) -> None:
+    for number, held in late_rounds:
+        won, found = alternating(number, held.extend, rival.try_poll)
+        assert won is (found is None)
+        assert [held.ack(), found is not None and found.ack()] == [won, not won]
+    assert rival.stats().total == 0
+
+
+def test_ack_against_drop_and_identical_offer(
+    rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace
+) -> None:
+    def drop_and_offer(key: str) -> tuple[bool, OfferOutcome]:
+        return rival.drop(key), rival.offer(key, "old", START)
+
+    for number, held in rounds:
+        acked, (dropped, outcome) = alternating(number, held.ack, partial(drop_and_offer, held.key))
+        assert acked is not dropped
+        assert outcome is CREATED
+        stored = snapshot(rival, held.key)
+        assert (stored.state, stored.attempts) == (State.DUE, 0)
+
+
+def test_bury_against_update(rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace) -> None:
+    for number, held in rounds:
+        update = partial(rival.offer, held.key, "new", START)
+        won, outcome = alternating(number, partial(held.bury, "enough"), update)
+        assert (won, outcome) in {(True, CREATED), (False, UPDATED)}
+        assert snapshot(rival, held.key).payload == "new"
+        buried = [one.payload for one in rival.buried(ROUNDS) if one.key == held.key]
+        assert buried == (["old"] if won else [])
+
+
+def test_release_against_update(
+    rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        update = partial(rival.offer, held.key, "new", START)
+        _, outcome = alternating(number, partial(held.release, MINUTE), update)
+        assert outcome is UPDATED
+        stored = snapshot(rival, held.key)
+        assert (stored.payload, stored.state, stored.attempts) == ("new", State.DUE, 0)
+
+
+def test_revive_against_revive(
+    rounds: Iterator[tuple[int, DeliveryFace]], holder: QueueFace, rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        assert held.bury("enough")
+        revived = alternating(
+            number, partial(holder.revive, held.key), partial(rival.revive, held.key)
+        )
+        assert sorted(revived) == [False, True]
+        assert snapshot(rival, held.key).state is State.DUE
+    assert (rival.stats().total, rival.stats().buried) == (ROUNDS, 0)
+
+
+def test_revive_against_offer(
+    rounds: Iterator[tuple[int, DeliveryFace]], holder: QueueFace, rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        assert held.bury("enough")
+        update = partial(rival.offer, held.key, "new", START)
+        outcomes = alternating(number, partial(holder.revive, held.key), update)
+        assert outcomes in {(True, UPDATED), (False, CREATED)}
+        assert snapshot(rival, held.key).payload == "new"
