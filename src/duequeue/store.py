@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from duequeue.alerts import Alerts, OnAlert
+from duequeue.cron_table import CronTable
 from duequeue.message import OfferOutcome
 
 T = TypeVar("T")
@@ -147,6 +148,10 @@ class Store(Protocol):
 
     def notify(self, due_at: int) -> Steps[None]:
         """Have other processes told once the transaction at hand commits."""
+
+    @property
+    def cron(self) -> CronTable:
+        """What the crons of this kind of message know."""
 
     def borrowed(self) -> "Store":
         """Return the same store for a transaction whose end it will not learn of."""

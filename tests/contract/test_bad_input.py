@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import HOUR, SECOND, claim, everything_in
+from tests.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
 from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START, OpenQueue
 
@@ -233,6 +233,8 @@ def test_a_url_is_text(face: Face) -> None:
         {"codec": int},
         {"codec": object},
         {"codec": ...},
+        {"codec": PickyCodec("a\0b")},
+        {"codec": PickyCodec("\ud800")},
     ],
     ids=ascii,
 )

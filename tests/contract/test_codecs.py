@@ -59,6 +59,13 @@ def test_json_values_come_back(queue: QueueFace) -> None:
     assert [delivery.payload for delivery in queue.try_poll_many(100)] == JSON_VALUES
 
 
+def test_what_json_cannot_say_is_refused(queue: QueueFace) -> None:
+    for value in (float("nan"), float("inf"), [{"deep": -float("inf")}], "\ud800", object()):
+        with pytest.raises((ValueError, TypeError)):
+            queue.offer("a", value)
+    assert queue.stats().total == 0
+
+
 def test_json_is_the_default(open_queue: OpenQueue) -> None:
     open_queue().offer("a", {"n": 1})
     assert claim(open_queue(codec=JsonCodec())).payload == {"n": 1}

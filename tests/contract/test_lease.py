@@ -69,6 +69,34 @@ def test_a_lease_shorter_than_the_poll_interval_gives_back_the_original_place_to
     assert [claim(queue).key for _ in range(5)] == ["a", "c", "d", "e", "f"]
 
 
+def test_each_lease_that_runs_out_gives_back_its_original_place(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=10 * SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "abcd"])
+    assert claim(queue).key == "a"
+    clock.advance(5 * SECOND)
+    assert claim(queue).key == "b"
+    clock.advance(5 * SECOND)
+    assert claim(queue).key == "a"
+    clock.advance(SECOND)
+    assert claim(queue).key == "c"
+    clock.advance(4 * SECOND)
+    assert claim(queue).key == "b"
+    assert claim(queue).key == "d"
+
+
+def test_a_shortened_lease_that_runs_out_gives_back_the_original_place(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "abc"])
+    assert claim(queue).extend(SECOND)
+    assert claim(queue).key == "b"
+    clock.advance(SECOND)
+    assert [claim(queue).key for _ in range(2)] == ["a", "c"]
+
+
 def test_an_expired_lease_of_another_consumer_is_found(
     open_queue: OpenQueue, clock: ManualClock
 ) -> None:
@@ -100,6 +128,7 @@ def test_extend_counts_from_now_and_takes_the_lease_of_the_queue(
     clock.advance(40 * SECOND)
     assert delivery.extend()
     assert snapshot(queue, "a").leased_until == START + 100 * SECOND
+    assert delivery.lease_until == START + 100 * SECOND
     clock.advance(MINUTE - MILLISECOND)
     assert queue.try_poll() is None
     clock.advance(MILLISECOND)

@@ -1,8 +1,10 @@
 """Poll: only what is due, the earliest first, never more than asked for."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-from duequeue import ManualClock, Message
+import pytest
+
+from duequeue import ManualClock, Message, Queue
 from tests.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
@@ -168,6 +170,24 @@ def test_messages_behind_a_long_row_of_leases_are_found(
     assert keys_of(queue.try_poll_many(5)) == ["early", "late"]
     clock.advance(DEFAULT_LEASE)
     assert len(queue.try_poll_many(1000)) == 302
+
+
+@pytest.mark.timeout(20)
+def test_a_clock_before_the_epoch_tells_the_time_too(store_url: str) -> None:
+    clock = ManualClock(datetime(1960, 1, 1, tzinfo=UTC))
+    # One face is enough, and must be the blocking one: a poll that spins would take the loop along.
+    with Queue.open(store_url, "orders", clock=clock) as queue:
+        queue.offer("a", 1)
+        assert queue.stats().due == 1
+        delivery = queue.try_poll()
+        assert delivery is not None
+        assert queue.try_poll() is None
+        assert queue.stats().leased == 1
+        clock.advance(DEFAULT_LEASE)
+        again = queue.try_poll()
+        assert again is not None
+        assert again.release(HOUR)
+        assert queue.stats().future == 1
 
 
 def test_a_clock_set_back_hides_what_is_no_longer_due(queue: QueueFace, clock: ManualClock) -> None:

@@ -23,6 +23,7 @@ from tests.fixtures.stores import START
 
 KEYS = ["a", "b", "c", "d", "e"]
 LEASES = [timedelta(seconds=10), timedelta(seconds=4)]
+SWEEP = timedelta(hours=1)  # so rare that no regular scan makes up for a lost place in due order
 
 Pair = tuple[QueueFace, QueueFace]
 DeliveryPair = tuple[DeliveryFace, DeliveryFace]
@@ -60,7 +61,11 @@ class Walk(RuleBasedStateMachine):
     def open(self, max_attempts: int | None) -> None:
         self.pair, self.idle = (
             self.open_pair(
-                clock=self.clock, lease=lease, max_attempts=max_attempts, codec=PickyCodec()
+                clock=self.clock,
+                lease=lease,
+                poll_interval=SWEEP,
+                max_attempts=max_attempts,
+                codec=PickyCodec(),
             )
             for lease in LEASES
         )

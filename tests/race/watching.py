@@ -1,5 +1,6 @@
 """Waiting for what a database shows of others, without sleeping."""
 
+import asyncio
 from time import monotonic
 
 import psycopg
@@ -23,3 +24,11 @@ def until_one(connection: psycopg.Connection, query: str) -> None:
     gives_up_at = monotonic() + PATIENCE
     while connection.execute(query).fetchone() != (1,):
         assert monotonic() < gives_up_at, f"still not one: {query}"
+
+
+async def until_one_async(connection: psycopg.Connection, query: str) -> None:
+    """Ask until the query counts one, and let the event loop turn in between."""
+    gives_up_at = monotonic() + PATIENCE
+    while connection.execute(query).fetchone() != (1,):
+        assert monotonic() < gives_up_at, f"still not one: {query}"
+        await asyncio.sleep(0)

@@ -24,6 +24,7 @@ from duequeue.store import (
     Store,
     Stored,
 )
+from duequeue.stores.memory_cron import MemoryCrons, MemoryCronTable
 from duequeue.stores.memory_table import Entry, MemoryTable
 from duequeue.stores.threaded import InlineSession
 
@@ -36,6 +37,7 @@ class MemoryDatabase:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.tables: defaultdict[str, MemoryTable] = defaultdict(MemoryTable)
+        self.crons: defaultdict[str, MemoryCrons] = defaultdict(MemoryCrons)
         self.sessions = 0
 
 
@@ -86,14 +88,15 @@ class MemoryBackend:
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[Store]:  # noqa: ARG002 - the port's signature
         """Find or make the table."""
         yield from ()
-        return MemoryStore(self._database.tables[kind])
+        return MemoryStore(self._database.tables[kind], self._database.crons[kind])
 
 
 class MemoryStore:
     """The messages of one kind in a table of this process; see `store.Store`."""
 
-    def __init__(self, table: MemoryTable) -> None:
+    def __init__(self, table: MemoryTable, crons: MemoryCrons) -> None:
         self._table = table
+        self.cron = MemoryCronTable(table, crons)
 
     @at_once
     def offer(self, records: Sequence[Record], now: int) -> list[OfferOutcome]:  # noqa: ARG002 - the port's signature; nothing here is dated
@@ -269,6 +272,7 @@ class MemorySession:
             self._database.sessions -= 1
             if self._database.sessions == 0:
                 self._database.tables.clear()
+                self._database.crons.clear()
 
 
 def _refuse(command: object) -> object:

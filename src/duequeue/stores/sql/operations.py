@@ -6,7 +6,8 @@ from typing import NamedTuple
 from duequeue.message import OfferOutcome
 from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Steps, Stored
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
-from duequeue.stores.sql.watermark import BEGINNING, Position, Watermark
+from duequeue.stores.sql.cron import SqlCronTable
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
 
 class Kind(NamedTuple):
@@ -28,6 +29,7 @@ class SqlStore:
     ) -> None:
         self._kind_of_message = kind
         self._kind = {"kind_id": kind.id}
+        self.cron = SqlCronTable(kind.id)
         self._sweep_interval = sweep_interval
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
@@ -71,27 +73,34 @@ class SqlStore:
         # RETURNING promises no order.
         rows.sort(key=_position)
         if rows:
-            self._watermark.advance(start, _position(rows[-1]), until)
+            claim = Claim(token, len(rows), until)
+            self._watermark.claimed(start, _position(rows[-1]), claim)
         return [Claimed(Lease(row[1], token), *row[2:]) for row in rows]
 
     def ack(self, leases: Sequence[Lease]) -> Steps[set[int]]:
         """Delete by id and token."""
-        return (yield from self._settle("remove_messages", leases))
+        query = QueryEach("remove_messages", {}, ("id", "token"), leases)
+        return (yield from self._settle(query, leases))
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
         """Set the lease's new end."""
-        return (yield from self._settle("extend_leases", leases, until=until))
+        columns = ("id", "token")
+        rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, columns, leases)
+        won = {row[0] for row in rows}
+        self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
+        return won
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Clear the lease and set the new place in due order."""
         columns = ("id", "token", "due_at")
         each = [(*release.lease, release.due_at) for release in releases]
-        rows: list[Row] = yield QueryEach("release_messages", {}, columns, each)
-        return {row[0] for row in rows}
+        leases = [release.lease for release in releases]
+        return (yield from self._settle(QueryEach("release_messages", {}, columns, each), leases))
 
     def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
         """Clear the lease and take the attempt back."""
-        return (yield from self._settle("give_back_messages", leases))
+        query = QueryEach("give_back_messages", {}, ("id", "token"), leases)
+        return (yield from self._settle(query, leases))
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Copy to the buried, then delete."""
@@ -171,9 +180,11 @@ class SqlStore:
             self._kind_of_message, self._sweep_interval, self._shared_watermark, Watermark()
         )
 
-    def _settle(self, query: str, leases: Sequence[Lease], **parameters: int) -> Steps[set[int]]:
-        rows: list[Row] = yield QueryEach(query, parameters, ("id", "token"), leases)
-        return {row[0] for row in rows}
+    def _settle(self, query: QueryEach, leases: Sequence[Lease]) -> Steps[set[int]]:
+        rows: list[Row] = yield query
+        won = {row[0] for row in rows}
+        self._watermark.settled(lease.token for lease in leases if lease.id in won)
+        return won
 
 
 def _runs(records: Sequence[Record]) -> Iterator[list[Record]]:

@@ -4,11 +4,15 @@ A claim that always began at the earliest message would walk again and again ove
 and the just deleted ones. So the queues of one process remember the last row they claimed and
 go on from there. What may lie behind the mark: messages offered for an earlier instant, leases
 that ran out, rows committed late. Whoever offers in this process lowers the mark; for the rest
-it is forgotten once per sweep interval, when a known lease ends, and when a claim finds nothing.
+it is forgotten once per sweep interval, when a lease of this process runs out, and when a claim
+finds nothing.
 """
 
 import threading
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from duequeue.stores.sql.lease_ends import LeaseEnds
 
 NEVER = 2**63 - 1
 
@@ -30,6 +34,14 @@ class Start(NamedTuple):
     version: int
 
 
+class Claim(NamedTuple):
+    """What a claim took: how many leases, under which token, until when."""
+
+    token: int
+    leases: int
+    until: int
+
+
 class Watermark:
     """The mark of one kind of message in one process; safe from many threads."""
 
@@ -39,14 +51,14 @@ class Watermark:
         self._version = 0
         self._looked_until = -NEVER
         self._swept_at = -NEVER
-        self._lease_ends_at = NEVER
+        self._lease_ends = LeaseEnds()
 
     def start(self, now: int, sweep_interval: int) -> Start:
         """Return where to look at `now`."""
         with self._lock:
             self._looked_until = max(self._looked_until, now)
-            sweep_at = min(self._swept_at + sweep_interval, self._lease_ends_at)
-            if not self._swept_at <= now < sweep_at:
+            in_time = self._swept_at <= now < self._swept_at + sweep_interval
+            if self._lease_ends.ran_out(now) or not in_time:
                 self._forget(now)
             return Start(self._position, self._version)
 
@@ -56,12 +68,23 @@ class Watermark:
             self._forget(now)
             return Start(self._position, self._version)
 
-    def advance(self, start: Start, to: Position, lease_ends_at: int) -> None:
-        """Note the last row of a claim, unless the mark was lowered since the claim began."""
+    def claimed(self, start: Start, last: Position, claim: Claim) -> None:
+        """Note a claim and its last row, unless the mark was lowered since the claim began."""
         with self._lock:
-            self._lease_ends_at = min(self._lease_ends_at, lease_ends_at)
+            self._lease_ends.add(claim.token, claim.leases, claim.until)
             if start.version == self._version:
-                self._position = max(self._position, to)
+                self._position = max(self._position, last)
+
+    def extended(self, tokens: Iterable[int], until: int) -> None:
+        """Note leases that end at another time, by the tokens of their claims."""
+        with self._lock:
+            for token in set(tokens):
+                self._lease_ends.move(token, until)
+
+    def settled(self, tokens: Iterable[int]) -> None:
+        """Note leases that are no more, by the tokens of their claims."""
+        with self._lock:
+            self._lease_ends.settle(tokens)
 
     def lower(self, due_at: int) -> None:
         """Make sure that the next claims see what was just committed for `due_at`."""
@@ -76,4 +99,3 @@ class Watermark:
         self._version += 1
         self._position = BEGINNING
         self._swept_at = now
-        self._lease_ends_at = NEVER

@@ -158,3 +158,124 @@ SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
 
 -- name: record_migration
 INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
+
+-- name: glance_at_cron
+-- All that an idle refresh asks: one row, and with it the ticks from an instant on.
+SELECT
+    cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
+    cron.created_until, tick.tick_at
+FROM duequeue_cron AS cron
+LEFT JOIN duequeue_tick AS tick
+    ON
+        tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+        AND tick.config_hash = :config_hash AND tick.tick_at >= :since
+WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
+
+-- name: lock_cron
+-- An update that changes nothing locks the row, and returns it as the lock found it.
+INSERT INTO duequeue_cron AS cron
+(kind_id, prefix, config_hash, schedule, generation, installed, paused)
+VALUES (:kind_id, :prefix, '', '', 0, FALSE, FALSE)
+ON CONFLICT (kind_id, prefix) DO UPDATE SET generation = cron.generation
+RETURNING config_hash, schedule, generation, installed, paused, created_until;
+
+-- name: save_cron
+UPDATE duequeue_cron
+SET config_hash = :config_hash, schedule = :schedule, generation = :generation,
+    installed = :installed, paused = :paused, created_until = :created_until
+WHERE kind_id = :kind_id AND prefix = :prefix;
+
+-- name: hold_undelivered_ticks
+-- Locked, so that no claim takes what is about to be removed or replaced; claims skip the locked.
+SELECT tick.config_hash, tick.tick_at, tick.key
+FROM duequeue_tick AS tick
+INNER JOIN duequeue_message AS message
+    ON message.kind_id = tick.kind_id AND message.key = tick.key
+WHERE tick.kind_id = :kind_id AND tick.prefix = :prefix AND message.attempt = 0
+FOR UPDATE OF message;
+
+-- name: remove_tick_messages
+DELETE FROM duequeue_message
+WHERE kind_id = :kind_id AND key = ANY(CAST(:key AS text []));
+
+-- name: remove_ticks
+DELETE FROM duequeue_tick AS tick
+USING
+    unnest(CAST(:config_hash AS text []), CAST(:tick_at AS bigint [])) AS gone (config_hash, tick_at)
+WHERE
+    tick.kind_id = :kind_id AND tick.prefix = :prefix
+    AND tick.config_hash = gone.config_hash AND tick.tick_at = gone.tick_at;
+
+-- name: recall_ticks
+SELECT tick_at FROM duequeue_tick
+WHERE
+    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
+    AND tick_at >= :since;
+
+-- name: recall_forgotten
+SELECT forgotten_until FROM duequeue_forgotten_tick
+WHERE kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash;
+
+-- name: remember_ticks
+INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, key)
+SELECT :kind_id, :prefix, config_hash, tick_at, key
+FROM unnest(
+    CAST(:config_hash AS text []), CAST(:tick_at AS bigint []), CAST(:key AS text [])
+) AS created (config_hash, tick_at, key)
+ON CONFLICT DO NOTHING;
+
+-- name: forget_ticks
+-- The oldest ones first, a few at a time: many may be waiting for a consumer.
+DELETE FROM duequeue_tick AS tick
+WHERE
+    tick.kind_id = :kind_id AND tick.prefix = :prefix AND tick.config_hash = :config_hash
+    AND tick.tick_at = ANY(ARRAY(
+        SELECT old.tick_at FROM duequeue_tick AS old
+        WHERE
+            old.kind_id = :kind_id AND old.prefix = :prefix AND old.config_hash = :config_hash
+            AND old.tick_at <= (
+                SELECT kept.tick_at FROM duequeue_tick AS kept
+                WHERE
+                    kept.kind_id = :kind_id AND kept.prefix = :prefix
+                    AND kept.config_hash = :config_hash AND kept.tick_at <= :now
+                ORDER BY kept.tick_at DESC LIMIT 1 OFFSET :keep
+            )
+        ORDER BY old.tick_at LIMIT :limit
+    ))
+    AND NOT EXISTS (
+        SELECT 1 FROM duequeue_message AS message
+        WHERE message.kind_id = :kind_id AND message.key = tick.key
+    )
+RETURNING tick_at;
+
+-- name: raise_forgotten
+INSERT INTO duequeue_forgotten_tick AS stored (kind_id, prefix, config_hash, forgotten_until)
+VALUES (:kind_id, :prefix, :config_hash, :forgotten_until)
+ON CONFLICT (kind_id, prefix, config_hash) DO UPDATE
+SET forgotten_until = greatest(stored.forgotten_until, excluded.forgotten_until);
+
+-- name: list_crons
+SELECT
+    cron.prefix, cron.config_hash, cron.schedule, cron.generation, cron.paused,
+    (
+        SELECT min(tick.tick_at) FROM duequeue_tick AS tick
+        INNER JOIN duequeue_message AS message
+            ON message.kind_id = tick.kind_id AND message.key = tick.key
+        WHERE
+            tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+            AND tick.config_hash = cron.config_hash AND message.attempt = 0
+    ) AS next_tick_at,
+    (
+        SELECT max(tick.tick_at) FROM duequeue_tick AS tick
+        WHERE
+            tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+            AND NOT EXISTS (
+                SELECT 1 FROM duequeue_message AS message
+                WHERE
+                    message.kind_id = tick.kind_id AND message.key = tick.key
+                    AND message.attempt = 0
+            )
+    ) AS last_tick_at
+FROM duequeue_cron AS cron
+WHERE cron.kind_id = :kind_id AND cron.installed
+ORDER BY cron.prefix;

@@ -56,12 +56,16 @@ class AsyncPostgresSession:
     async def _connection(self) -> AsyncIterator[psycopg.AsyncConnection]:
         if not self._opened:
             await self._open()
+        cancelled = _cancellations()
         try:
             connection = await self._pool.getconn()
         except PoolTimeout:
             await self._probe()  # says why, if the server is to blame
             raise
         try:
+            if _cancellations() > cancelled:
+                # A cancellation that arrives together with a connection is lost in the pool.
+                raise asyncio.CancelledError
             async with _settled(connection):
                 yield connection
         finally:
@@ -121,6 +125,11 @@ def performer(
         return await cursor.fetchall() if cursor.description else []
 
     return perform
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 async def _configure(connection: psycopg.AsyncConnection) -> None:

@@ -1,0 +1,53 @@
+"""What is to be done when, each entry by its own clock."""
+
+from collections.abc import Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+from duequeue.clock import Clock
+from duequeue.instants import to_millis
+
+Entry = TypeVar("Entry", bound=Hashable)
+
+# A clock may be set, or go on while the machine is suspended: look at it again now and then.
+LONGEST_WAIT = 60.0
+
+
+class NextUp(NamedTuple, Generic[Entry]):
+    """The entry whose time comes first, and for how many seconds to wait for it: 0 is now."""
+
+    entry: Entry
+    seconds: float
+
+
+class Agenda(Generic[Entry]):
+    """Entries and their next instants, in milliseconds. Whoever calls keeps others out."""
+
+    def __init__(self) -> None:
+        self._planned: dict[Entry, tuple[Clock, int]] = {}
+
+    def __contains__(self, entry: Entry) -> bool:
+        return entry in self._planned
+
+    def __len__(self) -> int:
+        return len(self._planned)
+
+    def plan(self, entry: Entry, clock: Clock, at: int) -> None:
+        """Enter something for an instant; an entry is there once."""
+        self._planned[entry] = (clock, at)
+
+    def cancel(self, entry: Entry) -> None:
+        """Strike an entry, if it is there."""
+        self._planned.pop(entry, None)
+
+    def next_up(self) -> NextUp[Entry] | None:
+        """Return what comes first; None when nothing is planned."""
+        waits = ((self._millis_left(entry), entry) for entry in self._planned)
+        first = min(waits, key=lambda wait: wait[0], default=None)
+        if first is None:
+            return None
+        left, entry = first
+        return NextUp(entry, min(max(0, left) / 1000, LONGEST_WAIT))
+
+    def _millis_left(self, entry: Entry) -> int:
+        clock, at = self._planned[entry]
+        return at - to_millis(clock.now(), "clock.now()")

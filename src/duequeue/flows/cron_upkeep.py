@@ -1,0 +1,164 @@
+"""One installed cron: what it does each time it is its turn."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Generic, TypeVar
+
+from duequeue.actions import Flow
+from duequeue.backoff import RetryPolicy
+from duequeue.cron_table import Glance
+from duequeue.errors import QueueClosed, StoreError
+from duequeue.flows.context import Context
+from duequeue.flows.cron_plans import Draft, Plan, Wanted
+from duequeue.flows.cron_steps import Order, Report, Standing, Tick, install, standing
+from duequeue.instants import MILLISECOND, from_millis, to_millis
+from duequeue.message import checked_payload
+from duequeue.store import Record
+from duequeue.tick import CronMessage, tick_key
+
+T = TypeVar("T")
+
+logger = logging.getLogger("duequeue.cron")
+
+RETRY_AFTER = timedelta(seconds=10)
+LOOK_WHILE_PAUSED = timedelta(minutes=1)
+
+
+class Upkeep(Generic[T]):
+    """Keeps the ticks of one plan in the queue, run after run."""
+
+    def __init__(self, context: Context[T], plan: Plan[T]) -> None:
+        self._context = context
+        self._plan = plan
+        self._took_over = False
+        self._failed: list[int] = []
+
+    def begin(self) -> Flow[int | None]:
+        """Run for the first time, as patiently as the queue is."""
+        return self._run(self._context)
+
+    def run(self) -> Flow[int | None]:
+        """Do what is to be done; return when to run again, in milliseconds, None for never.
+
+        In a single try: other crons wait for this one.
+        """
+        return self._run(replace(self._context, retry=RetryPolicy.never()))
+
+    def _run(self, context: Context[T]) -> Flow[int | None]:
+        now = context.now()
+        try:
+            found = yield from self._refresh(context, now)
+        except QueueClosed:
+            raise
+        except StoreError as error:
+            # Without its cause: a driver's own words are long, and said every time.
+            logger.warning("%s: this run failed, and is repeated: %s", self._name, error)
+            return self._next_run(now, RETRY_AFTER)
+        except Exception:
+            logger.exception("%s: this run failed, and is repeated", self._name)
+            return self._next_run(now, RETRY_AFTER)
+        match found:
+            case Standing.RUNNING:
+                return self._next_run(now, RETRY_AFTER if self._failed else None)
+            case Standing.PAUSED:
+                return self._next_run(now, LOOK_WHILE_PAUSED)
+            case Standing.REPLACED:
+                logger.warning(
+                    "%s: another configuration was installed later; %s stops here",
+                    self._name,
+                    self._plan.config_hash,
+                )
+            case Standing.UNINSTALLED:
+                logger.warning("%s: uninstalled; it stops here", self._name)
+        return None
+
+    def _refresh(self, context: Context[T], now: int) -> Flow[Standing]:
+        """Look first: mostly there is nothing to do, and that costs one read."""
+        plan, config_hash = self._plan, self._plan.config_hash.text
+        glance: Glance | None = yield from context.run(
+            partial(context.store.cron.glance, plan.prefix, config_hash, now)
+        )
+        if not self._took_over:
+            report = yield from self._install(context, self._first_order(glance, now), now)
+            self._took_over = True
+            return report.standing
+        found = Standing.UNINSTALLED if glance is None else standing(glance.row, config_hash)
+        if glance is not None and found is Standing.RUNNING:
+            order = self._order(glance, now)
+            if order.ahead or order.late:
+                report = yield from self._install(context, order, now)
+                return report.standing
+        return found
+
+    def _install(self, context: Context[T], order: Order, now: int) -> Flow[Report]:
+        report = yield from context.run(partial(install, context.store, order, now))
+        if report.due_at is not None:
+            yield from context.announce(report.due_at, now)
+        return report
+
+    def _first_order(self, glance: Glance | None, now: int) -> Order:
+        """Want every tick, known or not: its payload may have changed."""
+        if glance is not None and glance.row.paused:
+            return self._order_for(Wanted([]), takes_over=True)
+        same = glance is not None and glance.row.runs(self._plan.config_hash.text)
+        created_until = glance.row.created_until if glance is not None and same else None
+        return self._order_for(self._wanted(now, created_until), takes_over=True)
+
+    def _order(self, glance: Glance, now: int) -> Order:
+        """Want the ticks that are not there yet."""
+        wanted = self._wanted(now, glance.row.created_until)
+        missing = [draft for draft in wanted.ahead if to_millis(draft.at) not in glance.known]
+        return self._order_for(Wanted(missing, wanted.late), takes_over=False)
+
+    def _wanted(self, now: int, created_until: int | None) -> Wanted[T]:
+        until = None if created_until is None else from_millis(created_until)
+        return self._plan.wanted(from_millis(now), until)
+
+    def _order_for(self, wanted: Wanted[T], *, takes_over: bool) -> Order:
+        self._failed = []
+        ahead, late = self._ticks(wanted.ahead), self._ticks(wanted.late)
+        latest = max((tick.at for tick in (*ahead, *late)), default=None)
+        return Order(
+            prefix=self._plan.prefix,
+            config_hash=self._plan.config_hash.text,
+            schedule=self._plan.description,
+            ahead=ahead,
+            late=late,
+            created_until=min(self._failed) - 1 if self._failed else latest,
+            takes_over=takes_over,
+        )
+
+    def _ticks(self, drafts: Iterable[Draft[T]]) -> list[Tick]:
+        found: list[Tick] = []
+        for draft in drafts:
+            try:
+                found.append(tick_of(self._context, self._plan, draft.message()))
+            except Exception:
+                self._failed.append(to_millis(draft.at))
+                logger.exception(
+                    "%s: no message for the tick of %s; tried again at the next refresh",
+                    self._name,
+                    draft.at.isoformat(),
+                )
+        return found
+
+    def _next_run(self, now: int, at_most: timedelta | None) -> int:
+        at = from_millis(now)
+        planned = self._plan.next_run(at)
+        if at_most is not None:
+            planned = min(planned, at + at_most)
+        return to_millis(max(planned, at + MILLISECOND))
+
+    @property
+    def _name(self) -> str:
+        return f"cron {self._plan.prefix!r} of queue {self._context.name!r}"
+
+
+def tick_of(context: Context[T], plan: Plan[T], message: CronMessage[T]) -> Tick:
+    """Return what is stored for a cron's message."""
+    key = tick_key(plan.prefix, plan.config_hash, message.at)
+    payload = checked_payload(context.codec.encode(message.payload), key)
+    return Tick(to_millis(message.at), Record(key, payload, to_millis(message.due_at)))

@@ -1,0 +1,84 @@
+"""The crons of the SQL stores; see `cron_table.CronTable`."""
+
+from collections.abc import Iterable
+
+from duequeue.cron_table import CronListing, CronRow, CronSteps, Glance, Memory, TickRow
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+
+FORGET_AT_ONCE = 200
+
+
+class SqlCronTable:
+    """The crons of one kind of message in an SQL database."""
+
+    def __init__(self, kind_id: int) -> None:
+        self._kind = {"kind_id": kind_id}
+
+    def glance(self, prefix: str, config_hash: str, since: int) -> CronSteps[Glance | None]:
+        """Read the row, joined to its ticks."""
+        of = {**self._of(prefix), "config_hash": config_hash, "since": since}
+        rows: list[Row] = yield Query("glance_at_cron", of)
+        if not rows:
+            return None
+        return Glance(_cron_row(rows[0]), frozenset(row[6] for row in rows if row[6] is not None))
+
+    def lock(self, prefix: str) -> CronSteps[CronRow]:
+        """Lock the row, made now if there is none."""
+        yield BEGIN
+        rows: list[Row] = yield Query("lock_cron", self._of(prefix))
+        return _cron_row(rows[0])
+
+    def save(self, prefix: str, row: CronRow) -> CronSteps[None]:
+        """Update the row."""
+        yield Execute("save_cron", {**self._of(prefix), **row._asdict()})
+
+    def hold_undelivered(self, prefix: str) -> CronSteps[list[TickRow]]:
+        """Lock the messages that were never claimed."""
+        rows: list[Row] = yield Query("hold_undelivered_ticks", self._of(prefix))
+        return [TickRow(*row) for row in rows]
+
+    def remove(self, prefix: str, ticks: Iterable[TickRow]) -> CronSteps[None]:
+        """Delete the messages, then the ticks."""
+        gone = list(ticks)
+        if gone:
+            keys = [(tick.key,) for tick in gone]
+            yield QueryEach("remove_tick_messages", self._kind, ("key",), keys)
+            rows = [(tick.config_hash, tick.at) for tick in gone]
+            yield QueryEach("remove_ticks", self._of(prefix), ("config_hash", "tick_at"), rows)
+
+    def recall(self, prefix: str, config_hash: str, since: int) -> CronSteps[Memory]:
+        """Read the ticks, and what stands for the forgotten ones."""
+        of = {**self._of(prefix), "config_hash": config_hash}
+        known: list[Row] = yield Query("recall_ticks", {**of, "since": since})
+        forgotten: list[Row] = yield Query("recall_forgotten", of)
+        return Memory(frozenset(row[0] for row in known), forgotten[0][0] if forgotten else None)
+
+    def remember(self, prefix: str, ticks: Iterable[TickRow]) -> CronSteps[None]:
+        """Insert the ticks."""
+        created = list(ticks)
+        if created:
+            columns = ("config_hash", "tick_at", "key")
+            yield QueryEach("remember_ticks", self._of(prefix), columns, created)
+
+    def forget(self, prefix: str, config_hash: str, now: int, keep: int) -> CronSteps[None]:
+        """Delete old ticks that ran, and note the latest of them."""
+        of = {**self._of(prefix), "config_hash": config_hash}
+        bounds = {"now": now, "keep": keep, "limit": FORGET_AT_ONCE}
+        gone: list[Row] = yield Query("forget_ticks", {**of, **bounds})
+        if gone:
+            yield Execute("raise_forgotten", {**of, "forgotten_until": max(gone)[0]})
+
+    def listing(self) -> CronSteps[list[CronListing]]:
+        """Read every installed row with its next and last tick."""
+        rows: list[Row] = yield Query("list_crons", self._kind)
+        return [CronListing(*row[:4], bool(row[4]), *row[5:]) for row in rows]
+
+    def _of(self, prefix: str) -> dict[str, int | str]:
+        return {**self._kind, "prefix": prefix}
+
+
+def _cron_row(row: Row) -> CronRow:
+    config_hash, schedule, generation, installed, paused, created_until = row[:6]
+    return CronRow(
+        config_hash, schedule, generation, bool(installed), bool(paused), created_until
+    )
