@@ -51,7 +51,8 @@ class Bell:
         with self._waiting(lambda: _wake(loop, event), looks_at):
             if self.rings == heard:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), seconds)
+                    async with asyncio.timeout(seconds):
+                        await event.wait()
 
     @contextmanager
     def _waiting(self, wake: Callable[[], None], looks_at: int) -> Iterator[None]:
