@@ -10,6 +10,26 @@ from duequeue.instants import positive_millis, span_to_millis
 
 
 @dataclass(frozen=True, slots=True)
+class Backoff:
+    """Jittered exponential delays between the deliveries of a message whose handler failed."""
+
+    first: timedelta = timedelta(seconds=1)
+    longest: timedelta = timedelta(hours=1)
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check_growth(self.first, self.longest, self.factor)
+
+    def delay(self, attempt: int) -> timedelta:
+        """Return how long to wait after the given attempt, which is 1 for the first."""
+        try:
+            ceiling = min(self.longest, self.first * self.factor ** (attempt - 1))
+        except OverflowError:
+            ceiling = self.longest
+        return _jittered(ceiling.total_seconds()) * timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """Jittered exponential backoff within a total budget of time.
 
@@ -24,10 +44,7 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         if span_to_millis(self.budget, "budget") < 0:
             raise ValueError(f"budget must not be negative, not {self.budget!r}")
-        positive_millis(self.first, "first")
-        positive_millis(self.longest, "longest")
-        if self.factor < 1:
-            raise ValueError(f"factor must be at least 1, not {self.factor!r}")
+        _check_growth(self.first, self.longest, self.factor)
 
     @classmethod
     def never(cls) -> "RetryPolicy":
@@ -42,6 +59,17 @@ class RetryPolicy:
         ceiling = self.first.total_seconds()
         longest = self.longest.total_seconds()
         while (left := gives_up_at - monotonic()) > 0:
-            # Full jitter, but never so short that a busy server is hammered.
-            yield min(left, random.uniform(ceiling / 2, ceiling))  # noqa: S311 - no secret
+            yield min(left, _jittered(ceiling))
             ceiling = min(longest, ceiling * self.factor)
+
+
+def _jittered(ceiling: float) -> float:
+    """Spread a delay out, but never so short that what failed is hammered."""
+    return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - no secret
+
+
+def _check_growth(first: timedelta, longest: timedelta, factor: float) -> None:
+    positive_millis(first, "first")
+    positive_millis(longest, "longest")
+    if factor < 1:
+        raise ValueError(f"factor must be at least 1, not {factor!r}")

@@ -39,6 +39,7 @@ class Delivery(Parcel[T]):
 
     def ack(self) -> bool:
         """Delete the message: it was handled."""
+        self.settled = True
         won: bool = self._drive(settling.ack(self._context, self))
         return won
 
@@ -49,11 +50,13 @@ class Delivery(Parcel[T]):
 
     def release(self, delay: timedelta = timedelta(0)) -> bool:
         """Give the message back, due after a delay."""
+        self.settled = True
         won: bool = self._drive(settling.release(self._context, self, delay))
         return won
 
     def bury(self, reason: str) -> bool:
         """Park the message out of the queue."""
+        self.settled = True
         won: bool = self._drive(settling.bury(self._context, self, reason))
         return won
 

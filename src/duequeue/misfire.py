@@ -1,9 +1,11 @@
 """What becomes of ticks whose time passed while no node was there to create them."""
 
 from collections import deque
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from duequeue.instants import to_millis
 from duequeue.schedule import Schedule, ticks
 
 _FIRST_WINDOW = timedelta(seconds=1)
@@ -41,16 +43,24 @@ class Misfire:
             raise ValueError("limit must be at least 1; to make up for none, use Misfire.skip()")
         return cls(limit)
 
-    def chosen(self, schedule: Schedule, after: datetime, until: datetime) -> list[datetime]:
-        """Return the ticks to make up for, of those later than `after` and not after `until`."""
+    def chosen(
+        self, schedule: Schedule, after: datetime, until: datetime, known: Container[int] = ()
+    ) -> list[datetime]:
+        """Return the ticks to make up for: later than `after`, not after `until`, not known."""
         if self.limit == 0 or until <= after:
             return []
         # A schedule only looks ahead. So look ahead from ever earlier instants: a year without
         # a node must not mean to walk over all of its seconds.
         window = _FIRST_WINDOW
         while window < until - after:
-            found = deque(ticks(schedule, until - window, until), maxlen=self.limit)
+            found = self._latest(schedule, until - window, until, known)
             if len(found) == self.limit:
-                return list(found)
+                return found
             window *= 2
-        return list(deque(ticks(schedule, after, until), maxlen=self.limit))
+        return self._latest(schedule, after, until, known)
+
+    def _latest(
+        self, schedule: Schedule, after: datetime, until: datetime, known: Container[int]
+    ) -> list[datetime]:
+        missed = (tick for tick in ticks(schedule, after, until) if to_millis(tick) not in known)
+        return list(deque(missed, maxlen=self.limit))

@@ -11,7 +11,11 @@ T = TypeVar("T")
 
 
 class Parcel(Generic[T]):
-    """The facts of one delivery. The means to settle it come with the face."""
+    """The facts of one delivery. The means to settle it come with the face.
+
+    `settled` is set by whoever settles it first in this process, `lost` by a consumer that has
+    learned that the lease is gone.
+    """
 
     __slots__ = (
         "_asked_at",
@@ -21,8 +25,10 @@ class Parcel(Generic[T]):
         "attempt",
         "key",
         "lease",
+        "lost",
         "payload",
         "queue_name",
+        "settled",
     )
 
     def __init__(
@@ -33,6 +39,8 @@ class Parcel(Generic[T]):
         self.payload = payload
         self._delivered_at = delivered_at
         self._lease_until = lease_until
+        self.settled = False
+        self.lost = False
 
     @property
     def due_at(self) -> datetime:
@@ -58,6 +66,15 @@ class Parcel(Generic[T]):
     def redelivered(self) -> bool:
         """Whether the message was delivered before."""
         return self.attempt > 1
+
+    @property
+    def due_millis(self) -> int:
+        """The instant the producer asked for, in milliseconds."""
+        return self._asked_at
+
+    def lease_left(self, now: int) -> int:
+        """Return for how many milliseconds the lease is good."""
+        return self._lease_until - now
 
     def extended_to(self, until: int) -> None:
         """Note a lease's new end."""

@@ -9,13 +9,16 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from duequeue.actions import Action, Flow, performer
-from duequeue.backoff import RetryPolicy
+from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.connect import backend_for
+from duequeue.consumer import Consumer, Handler
+from duequeue.cron import Cron
 from duequeue.delivery import Delivery
 from duequeue.errors import QueueClosed
 from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.flows.arguments import check_workers, checked_rules
 from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.steps import drive
@@ -37,6 +40,7 @@ class Queue(Generic[T]):
         self._session = session
         self._perform = performer(session)
         self._wrap = partial(Delivery, self._drive, context)
+        self._cron = Cron(self._drive, context)
         self._closed = False
 
     @classmethod
@@ -77,6 +81,11 @@ class Queue(Generic[T]):
     def name(self) -> str:
         """The name given to `open`."""
         return self._context.name
+
+    @property
+    def cron(self) -> Cron[T]:
+        """Messages that come again and again, by a schedule."""
+        return self._cron
 
     def offer(
         self,
@@ -148,6 +157,27 @@ class Queue(Generic[T]):
         """Forget the burials before an instant, and count them."""
         return self._drive(keeping.purge_buried(self._context, before))
 
+    def consume(
+        self,
+        handler: Handler[T],
+        *,
+        concurrency: int = 8,
+        batch: int = 100,
+        backoff: Backoff | None = None,
+        max_attempts: int | None = None,
+    ) -> Consumer[T]:
+        """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
+        check_workers(concurrency, batch)
+        return Consumer(
+            self._context,
+            self._perform_unless_closed,
+            self._wrap,
+            handler,
+            concurrency=concurrency,
+            batch=batch,
+            rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
+        )
+
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""
         session = self._backend.borrow(connection)
@@ -157,6 +187,7 @@ class Queue(Generic[T]):
         """Give the connections back; polls that wait are told. Closing twice is fine."""
         if not self._closed:
             self._closed = True
+            self._cron.close()
             self._context.close()
             self._session.close()
 

@@ -10,13 +10,16 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from duequeue.actions import Action, Flow, performer_async
-from duequeue.backoff import RetryPolicy
+from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.connect import backend_for
+from duequeue.consumer_async import AsyncConsumer, AsyncHandler
+from duequeue.cron_async import AsyncCron
 from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import QueueClosed
 from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.flows.arguments import check_workers, checked_rules
 from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.steps import drive_async
@@ -38,6 +41,7 @@ class AsyncQueue(Generic[T]):
         self._session = session
         self._perform = performer_async(session)
         self._wrap = partial(AsyncDelivery, self._drive, context)
+        self._cron = AsyncCron(self._drive, context)
         self._closed = False
 
     @classmethod
@@ -73,6 +77,11 @@ class AsyncQueue(Generic[T]):
     def name(self) -> str:
         """The name given to `open`."""
         return self._context.name
+
+    @property
+    def cron(self) -> AsyncCron[T]:
+        """Messages that come again and again, by a schedule."""
+        return self._cron
 
     async def offer(
         self,
@@ -146,6 +155,27 @@ class AsyncQueue(Generic[T]):
         """Forget the burials before an instant, and count them."""
         return await self._drive(keeping.purge_buried(self._context, before))
 
+    def consume(
+        self,
+        handler: AsyncHandler[T],
+        *,
+        concurrency: int = 8,
+        batch: int = 100,
+        backoff: Backoff | None = None,
+        max_attempts: int | None = None,
+    ) -> AsyncConsumer[T]:
+        """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
+        check_workers(concurrency, batch)
+        return AsyncConsumer(
+            self._context,
+            self._perform_unless_closed,
+            self._wrap,
+            handler,
+            concurrency=concurrency,
+            batch=batch,
+            rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
+        )
+
     def within(self, connection: object) -> "AsyncQueue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""
         session = self._backend.borrow_async(connection)
@@ -155,6 +185,7 @@ class AsyncQueue(Generic[T]):
         """Give the connections back; polls that wait are told. Closing twice is fine."""
         if not self._closed:
             self._closed = True
+            await self._cron.close()
             await asyncio.to_thread(self._context.close)
             await self._session.close()
 

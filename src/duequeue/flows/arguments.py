@@ -2,7 +2,9 @@
 
 from datetime import datetime, timedelta
 
+from duequeue.backoff import Backoff
 from duequeue.instants import EPOCH, MILLISECOND, span_to_millis, to_millis
+from duequeue.verdict import Rules
 
 _MOST = 2**31 - 1
 _EARLIEST = (datetime.min.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // MILLISECOND
@@ -44,6 +46,28 @@ def timeout_millis(timeout: timedelta | float | None) -> float | None:
     if not millis >= 0:
         raise ValueError(f"timeout must not be negative, not {timeout!r}")
     return millis
+
+
+def check_workers(concurrency: int, batch: int) -> None:
+    """Raise unless a consumer can work with these."""
+    for argument, value in (("concurrency", concurrency), ("batch", batch)):
+        if type(value) is not int or value < 1:
+            raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")
+
+
+def checked_max_attempts(max_attempts: int | None) -> int | None:
+    """Return a number of attempts, or None for any number."""
+    if max_attempts is not None and (type(max_attempts) is not int or max_attempts < 1):
+        raise ValueError(f"max_attempts must be a whole number above 0, not {max_attempts!r}")
+    return max_attempts
+
+
+def checked_rules(
+    backoff: Backoff | None, max_attempts: int | None, max_attempts_of_queue: int | None
+) -> Rules:
+    """Return how a consumer answers failures."""
+    own = checked_max_attempts(max_attempts)
+    return Rules(backoff or Backoff(), max_attempts_of_queue if own is None else own)
 
 
 def delay_millis(delay: timedelta) -> int:

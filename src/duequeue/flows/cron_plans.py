@@ -1,10 +1,11 @@
 """Which ticks a cron wants, and when it wants to look again."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from duequeue.config_hash import ConfigHash
 from duequeue.misfire import Misfire
@@ -28,7 +29,7 @@ class Draft(NamedTuple, Generic[T]):
 class Wanted(NamedTuple, Generic[T]):
     """The ticks that are still to come, and the missed ones to make up for."""
 
-    ahead: Sequence[Draft[T]]
+    ahead: Sequence[Draft[T]] = ()
     late: Sequence[Draft[T]] = ()
 
 
@@ -47,8 +48,17 @@ class Plan(Protocol[T_co]):
     def description(self) -> str:
         """The schedule in words, if there is one."""
 
-    def wanted(self, now: datetime, created_until: datetime | None) -> Wanted[Any]:
-        """Return the ticks that belong in the queue at `now`."""
+    @property
+    def makes_up(self) -> bool:
+        """Whether missed ticks are made up for at all."""
+
+    def ahead(self, now: datetime) -> Sequence[Draft[Any]]:
+        """Return the ticks to come that belong in the queue at `now`."""
+
+    def missed(
+        self, after: datetime, now: datetime, known: AbstractSet[int]
+    ) -> Sequence[Draft[Any]]:
+        """Return the ticks to make up for: later than `after`, past, and not known."""
 
     def next_run(self, now: datetime) -> datetime:
         """Return when to look again after a run at `now`."""
@@ -64,9 +74,18 @@ class Generated(Generic[T]):
     generate: Callable[[datetime], Iterable[CronMessage[T]]]
     description: str = ""
 
-    def wanted(self, now: datetime, created_until: datetime | None) -> Wanted[T]:  # noqa: ARG002 - what was missed, only the function could know
+    @property
+    def makes_up(self) -> bool:
+        """What was missed, only the function could know."""
+        return False
+
+    def ahead(self, now: datetime) -> list[Draft[T]]:
         """Ask the function."""
-        return Wanted([_drafted(message) for message in self.generate(now)])
+        return [_drafted(message) for message in self.generate(now)]
+
+    def missed(self, after: datetime, now: datetime, known: AbstractSet[int]) -> list[Draft[T]]:  # noqa: ARG002 - the plan's signature
+        """Return none."""
+        return []
 
     def next_run(self, now: datetime) -> datetime:
         """Look again after the interval."""
@@ -92,10 +111,18 @@ class Scheduled(Generic[T]):
         """The schedule in words."""
         return self.schedule.describe()
 
-    def wanted(self, now: datetime, created_until: datetime | None) -> Wanted[T]:
-        """Look ahead, and back to where the ticks ended."""
-        missed = [] if created_until is None else self._missed(created_until, now)
-        return Wanted([*map(self._draft, self._ahead(now))], [*map(self._draft, missed)])
+    @property
+    def makes_up(self) -> bool:
+        """Ask the policy."""
+        return self.misfire.limit > 0
+
+    def ahead(self, now: datetime) -> list[Draft[T]]:
+        """Look ahead: a daily schedule as far as it says, others by a number of ticks."""
+        return [self._draft(at) for at in self._ahead(now)]
+
+    def missed(self, after: datetime, now: datetime, known: AbstractSet[int]) -> list[Draft[T]]:
+        """Look back."""
+        return [self._draft(at) for at in self.misfire.chosen(self.schedule, after, now, known)]
 
     def next_run(self, now: datetime) -> datetime:
         """Look again when there is a tick to add: as one passes, and never after the last."""
@@ -110,17 +137,11 @@ class Scheduled(Generic[T]):
             return within or list(islice(ticks(self.schedule, now), 1))
         return list(islice(ticks(self.schedule, now), KEPT_AHEAD))
 
-    def _missed(self, after: datetime, until: datetime) -> list[datetime]:
-        return self.misfire.chosen(self.schedule, after, until)
-
     def _draft(self, at: datetime) -> Draft[T]:
         return Draft(at, lambda: CronMessage(self._payload_of(at), at))
 
     def _payload_of(self, at: datetime) -> T:
-        if callable(self.payload):
-            make = cast("Callable[[datetime], T]", self.payload)
-            return make(at)
-        return self.payload
+        return self.payload(at) if callable(self.payload) else self.payload
 
 
 def _drafted(message: CronMessage[T]) -> Draft[T]:

@@ -153,7 +153,8 @@ def _create(
     memory = yield from store.cron.recall(order.prefix, order.config_hash, first)
     # What somebody holds, or has handled, is left alone whatever its payload would be now.
     offered = [tick for tick in wanted if tick.at in undelivered or memory.allows(tick.at)]
-    due_at = yield from _offer(store, [tick.record for tick in offered], now)
+    records = [tick.record._replace(replace=order.takes_over) for tick in offered]
+    due_at = yield from _offer(store, records, now)
     new = {t.at: t.record.key for t in offered if t.at not in memory.known}
     created = [Created(order.config_hash, at, key) for at, key in new.items()]
     yield from store.cron.remember(order.prefix, created)

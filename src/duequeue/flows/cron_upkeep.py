@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 
 from duequeue.actions import Flow
 from duequeue.backoff import RetryPolicy
-from duequeue.cron_table import Glance
+from duequeue.config_hash import ConfigHash
+from duequeue.cron_table import CronRow, Glance
 from duequeue.errors import QueueClosed, StoreError
 from duequeue.flows.context import Context
 from duequeue.flows.cron_plans import Draft, Plan, Wanted
@@ -77,21 +78,20 @@ class Upkeep(Generic[T]):
 
     def _refresh(self, context: Context[T], now: int) -> Flow[Standing]:
         """Look first: mostly there is nothing to do, and that costs one read."""
-        plan, config_hash = self._plan, self._plan.config_hash.text
-        glance: Glance | None = yield from context.run(
-            partial(context.store.cron.glance, plan.prefix, config_hash, now)
+        prefix, config_hash = self._plan.prefix, self._plan.config_hash.text
+        glance = yield from context.run(
+            partial(context.store.cron.glance, prefix, config_hash, now)
         )
-        if not self._took_over:
-            report = yield from self._install(context, self._first_order(glance, now), now)
-            self._took_over = True
-            return report.standing
-        found = Standing.UNINSTALLED if glance is None else standing(glance.row, config_hash)
-        if glance is not None and found is Standing.RUNNING:
-            order = self._order(glance, now)
-            if order.ahead or order.late:
-                report = yield from self._install(context, order, now)
-                return report.standing
-        return found
+        glance = Glance(CronRow(), frozenset()) if glance is None else glance
+        found = standing(glance.row, config_hash)
+        if self._took_over and found is not Standing.RUNNING:
+            return found
+        wanted = yield from self._wanted(context, glance, now)
+        if self._took_over and not (wanted.ahead or wanted.late):
+            return found
+        report = yield from self._install(context, self._order(wanted), now)
+        self._took_over = True
+        return report.standing
 
     def _install(self, context: Context[T], order: Order, now: int) -> Flow[Report]:
         report = yield from context.run(partial(install, context.store, order, now))
@@ -99,25 +99,24 @@ class Upkeep(Generic[T]):
             yield from context.announce(report.due_at, now)
         return report
 
-    def _first_order(self, glance: Glance | None, now: int) -> Order:
-        """Want every tick, known or not: its payload may have changed."""
-        if glance is not None and glance.row.paused:
-            return self._order_for(Wanted([]), takes_over=True)
-        same = glance is not None and glance.row.runs(self._plan.config_hash.text)
-        created_until = glance.row.created_until if glance is not None and same else None
-        return self._order_for(self._wanted(now, created_until), takes_over=True)
+    def _wanted(self, context: Context[T], glance: Glance, now: int) -> Flow[Wanted[T]]:
+        """Find out which ticks are not there; a first run wants them all, as payloads change."""
+        plan, (row, known) = self._plan, glance
+        if row.paused:
+            return Wanted()
+        ahead = list(plan.ahead(from_millis(now)))
+        ended = row.created_until if row.runs(plan.config_hash.text) else None
+        missed_after = now if ended is None or not plan.makes_up else ended
+        since = min([missed_after, *(to_millis(draft.at) for draft in ahead)])
+        if since < now:
+            recall = partial(context.store.cron.recall, plan.prefix, plan.config_hash.text, since)
+            known = (yield from context.run(recall)).known
+        late = plan.missed(from_millis(missed_after), from_millis(now), known)
+        if self._took_over:
+            ahead = [draft for draft in ahead if to_millis(draft.at) not in known]
+        return Wanted(ahead, late)
 
-    def _order(self, glance: Glance, now: int) -> Order:
-        """Want the ticks that are not there yet."""
-        wanted = self._wanted(now, glance.row.created_until)
-        missing = [draft for draft in wanted.ahead if to_millis(draft.at) not in glance.known]
-        return self._order_for(Wanted(missing, wanted.late), takes_over=False)
-
-    def _wanted(self, now: int, created_until: int | None) -> Wanted[T]:
-        until = None if created_until is None else from_millis(created_until)
-        return self._plan.wanted(from_millis(now), until)
-
-    def _order_for(self, wanted: Wanted[T], *, takes_over: bool) -> Order:
+    def _order(self, wanted: Wanted[T]) -> Order:
         self._failed = []
         ahead, late = self._ticks(wanted.ahead), self._ticks(wanted.late)
         latest = max((tick.at for tick in (*ahead, *late)), default=None)
@@ -128,14 +127,17 @@ class Upkeep(Generic[T]):
             ahead=ahead,
             late=late,
             created_until=min(self._failed) - 1 if self._failed else latest,
-            takes_over=takes_over,
+            takes_over=not self._took_over,
         )
 
     def _ticks(self, drafts: Iterable[Draft[T]]) -> list[Tick]:
         found: list[Tick] = []
         for draft in drafts:
             try:
-                found.append(tick_of(self._context, self._plan, draft.message()))
+                message = draft.message()
+                found.append(
+                    tick_of(self._context, self._plan.prefix, self._plan.config_hash, message)
+                )
             except Exception:
                 self._failed.append(to_millis(draft.at))
                 logger.exception(
@@ -157,8 +159,10 @@ class Upkeep(Generic[T]):
         return f"cron {self._plan.prefix!r} of queue {self._context.name!r}"
 
 
-def tick_of(context: Context[T], plan: Plan[T], message: CronMessage[T]) -> Tick:
+def tick_of(
+    context: Context[T], prefix: str, config_hash: ConfigHash, message: CronMessage[T]
+) -> Tick:
     """Return what is stored for a cron's message."""
-    key = tick_key(plan.prefix, plan.config_hash, message.at)
+    key = tick_key(prefix, config_hash, message.at)
     payload = checked_payload(context.codec.encode(message.payload), key)
     return Tick(to_millis(message.at), Record(key, payload, to_millis(message.due_at)))

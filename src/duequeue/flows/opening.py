@@ -10,6 +10,7 @@ from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
+from duequeue.flows.arguments import checked_max_attempts
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis
 from duequeue.lookout import NEVER, Lookout
@@ -84,8 +85,6 @@ def checked(
     migrate: bool,
 ) -> Opening[Any]:
     """Check the arguments of `open`."""
-    if max_attempts is not None and (type(max_attempts) is not int or max_attempts < 1):
-        raise ValueError(f"max_attempts must be a whole number above 0, not {max_attempts!r}")
     return Opening(
         backend=backend,
         name=checked_name(name),
@@ -94,6 +93,6 @@ def checked(
         retry=RetryPolicy() if retry is None else retry,
         lease=positive_millis(lease, "lease"),
         poll_interval=positive_millis(poll_interval, "poll_interval"),
-        max_attempts=max_attempts,
+        max_attempts=checked_max_attempts(max_attempts),
         migrate=migrate,
     )

@@ -71,7 +71,7 @@ class SqlCronTable:
     def listing(self) -> CronSteps[list[CronListing]]:
         """Read every installed row with its next and last tick."""
         rows: list[Row] = yield Query("list_crons", self._kind)
-        return [CronListing(*row[:4], bool(row[4]), *row[5:]) for row in rows]
+        return [_listing(row) for row in rows]
 
     def _of(self, prefix: str) -> dict[str, int | str]:
         return {**self._kind, "prefix": prefix}
@@ -79,6 +79,9 @@ class SqlCronTable:
 
 def _cron_row(row: Row) -> CronRow:
     config_hash, schedule, generation, installed, paused, created_until = row[:6]
-    return CronRow(
-        config_hash, schedule, generation, bool(installed), bool(paused), created_until
-    )
+    return CronRow(config_hash, schedule, generation, bool(installed), bool(paused), created_until)
+
+
+def _listing(row: Row) -> CronListing:
+    listing = CronListing(*row)
+    return listing._replace(paused=bool(listing.paused))

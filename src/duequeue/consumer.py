@@ -1,0 +1,263 @@
+"""Hands messages to a handler as they fall due, on threads."""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import Generic, Self, TypeAlias, TypeVar
+
+from duequeue.actions import Action, Flow
+from duequeue.clock import ManualClock
+from duequeue.delivery import Delivery
+from duequeue.errors import DueQueueError
+from duequeue.flows import consuming, polling
+from duequeue.flows.context import Context
+from duequeue.steps import drive
+from duequeue.verdict import Rules, Verdict, judge
+from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
+
+T = TypeVar("T")
+
+Handler: TypeAlias = Callable[[Delivery[T]], object]
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+class Consumer(Generic[T]):
+    """Fetches ahead, runs the handler on several threads, keeps leases alive, acks in batches.
+
+    Made by `Queue.consume`. Stop it, or use it in a `with` block; `run` blocks until a signal.
+    """
+
+    def __init__(
+        self,
+        context: Context[T],
+        perform: Callable[[Action], object],
+        wrap: polling.Wrap[T, Delivery[T]],
+        handler: Handler[T],
+        *,
+        concurrency: int,
+        batch: int,
+        rules: Rules,
+    ) -> None:
+        self._context = context
+        self._perform = perform
+        self._wrap = wrap
+        self._handler = handler
+        self._rules = rules
+        self._load: Workload[Delivery[T]] = Workload(batch)
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)
+        self._room = threading.Condition(lock)
+        self._unsettled = threading.Condition(lock)
+        self._nothing_runs = threading.Condition(lock)
+        self._stopping = False
+        self._last_round = False
+        self._hard = threading.Event()
+        self._stopped = threading.Event()
+        self._feeder = self._thread(self._feed, "feeder")
+        self._keeper = self._thread(self._keep, "keeper")
+        for n in range(concurrency):
+            self._thread(self._run_handlers, f"handler-{n}")
+
+    def run(self) -> None:
+        """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
+        before = {
+            number: signal.signal(number, self._on_signal)
+            for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            self._stopped.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop(self, grace: timedelta = GRACE) -> None:
+        """Finish what runs within the grace time, and give everything else back at once."""
+        with self._work:
+            first, self._stopping = not self._stopping, True
+            self._wake_all()
+        if grace <= timedelta(0):
+            self._hard.set()
+        if not first:
+            self._stopped.wait()
+            return
+        self._context.bell.ring_all()
+        self._give_back()
+        self._feeder.join()
+        self._give_back()  # what came in with its last poll
+        self._await_handlers(grace.total_seconds())
+        with self._unsettled:
+            overdue = self._load.take_running()
+            self._load.lose(overdue)
+            self._last_round = True
+            self._wake_all()
+        self._keeper.join()
+        self._tried(consuming.give_back(self._context, overdue))
+        self._stopped.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # The feeder: one poll at a time, however many handlers.
+
+    def _feed(self) -> None:
+        while (room := self._await_room()) > 0:
+            try:
+                poll = polling.poll_many(self._context, self._wrap, room, None)
+                fetched = drive(poll, self._perform_unless_stopping)
+            except Stopped:
+                return
+            except DueQueueError:
+                logger.exception("queue %r: polling failed", self._context.name)
+                self._hard.wait(PAUSE_AFTER_ERROR)
+                continue
+            with self._work:
+                self._load.add(fetched)
+                self._work.notify(len(fetched))
+
+    def _await_room(self) -> int:
+        """Return how many messages to fetch; 0 once stopping."""
+        with self._room:
+            while not self._stopping:
+                if room := self._load.room():
+                    return room
+                self._room.wait()
+        return 0
+
+    def _perform_unless_stopping(self, action: Action) -> object:
+        if self._stopping:
+            raise Stopped
+        return self._perform(action)
+
+    # The workers.
+
+    def _run_handlers(self) -> None:
+        while (delivery := self._next()) is not None:
+            verdict = self._handle(delivery)
+            with self._unsettled:
+                self._load.finish(delivery, verdict)
+                self._unsettled.notify()
+                if self._load.idle:
+                    self._nothing_runs.notify_all()
+
+    def _next(self) -> Delivery[T] | None:
+        with self._work:
+            while not self._stopping:
+                if (delivery := self._load.take()) is not None:
+                    if self._load.room():
+                        self._room.notify()
+                    return delivery
+                self._work.wait()
+        return None
+
+    def _handle(self, delivery: Delivery[T]) -> Verdict | None:
+        outcome: object
+        try:
+            outcome = self._handler(delivery)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the handler's verdict
+            outcome = error
+        if delivery.settled or delivery.lost:
+            return None
+        return judge(outcome, delivery.attempt, self._rules)
+
+    # The keeper: settles in batches and keeps leases alive.
+
+    def _keep(self) -> None:
+        clock = self._context.clock
+        unsubscribe = clock.subscribe(self._tick) if isinstance(clock, ManualClock) else None
+        try:
+            while True:
+                last_round = self._await_keeping()
+                self._settle()
+                self._extend()
+                if last_round:
+                    return
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+
+    def _await_keeping(self) -> bool:
+        """Wait until there is something to settle or to extend; tell if it is the last time."""
+        with self._unsettled:
+            if not self._last_round and not self._load.unsettled:
+                self._unsettled.wait(self._context.lease / 3 / 1000)
+            if self._last_round:
+                return True
+        self._hard.wait(GATHER_SECONDS)
+        return False
+
+    def _settle(self) -> None:
+        with self._room:
+            done = self._load.take_done()
+        if not done:
+            return
+        settled = self._tried(consuming.settle(self._context, done))
+        with self._room:
+            if not settled:
+                self._load.restore(done)
+            self._room.notify()
+
+    def _extend(self) -> None:
+        with self._room:
+            held = self._load.held()
+        lost: list[Delivery[T]] = []
+        if self._tried(consuming.keep(self._context, held, lost)) and lost:
+            with self._room:
+                self._load.lose(lost)
+
+    # What stopping takes.
+
+    def _give_back(self) -> None:
+        with self._work:
+            waiting = self._load.take_waiting()
+        self._tried(consuming.give_back(self._context, waiting))
+
+    def _await_handlers(self, seconds: float) -> None:
+        gives_up_at = monotonic() + seconds
+        with self._nothing_runs:
+            while not self._load.idle and not self._hard.is_set():
+                left = gives_up_at - monotonic()
+                if left <= 0:
+                    return
+                self._nothing_runs.wait(left)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a signal handler
+        # On another thread: a signal handler may have interrupted whoever holds our lock.
+        grace = timedelta(0) if self._stopping else GRACE
+        threading.Thread(target=self.stop, args=(grace,), name="duequeue-stop").start()
+
+    def _tried(self, flow: Flow[None]) -> bool:
+        """Run a flow; what fails is logged, and tried again later or left to the lease."""
+        try:
+            drive(flow, self._perform)
+        except DueQueueError:
+            logger.exception("queue %r: the store did not answer", self._context.name)
+            self._hard.wait(PAUSE_AFTER_ERROR)
+            return False
+        return True
+
+    def _tick(self) -> None:
+        with self._unsettled:
+            self._unsettled.notify()
+
+    def _wake_all(self) -> None:
+        for condition in (self._work, self._room, self._unsettled, self._nothing_runs):
+            condition.notify_all()
+
+    def _thread(self, target: Callable[[], None], name: str) -> threading.Thread:
+        full_name = f"duequeue-{self._context.name}-{name}"
+        thread = threading.Thread(target=target, name=full_name, daemon=True)
+        thread.start()
+        return thread

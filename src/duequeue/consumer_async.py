@@ -1,0 +1,266 @@
+"""Hands messages to a coroutine as they fall due, on tasks."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from types import TracebackType
+from typing import Generic, Self, TypeAlias, TypeVar
+
+from duequeue.actions import Action, Flow
+from duequeue.clock import ManualClock
+from duequeue.delivery_async import AsyncDelivery
+from duequeue.errors import DueQueueError
+from duequeue.flows import consuming, polling
+from duequeue.flows.context import Context
+from duequeue.steps import drive_async
+from duequeue.verdict import Rules, Verdict, judge
+from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
+
+T = TypeVar("T")
+
+AsyncHandler: TypeAlias = Callable[[AsyncDelivery[T]], Awaitable[object]]
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+class AsyncConsumer(Generic[T]):
+    """The same as `Consumer`, on the tasks of one event loop.
+
+    A handler whose lease is lost, or that outlives the grace time of a stop, is cancelled.
+    """
+
+    def __init__(
+        self,
+        context: Context[T],
+        perform: Callable[[Action], Awaitable[object]],
+        wrap: polling.Wrap[T, AsyncDelivery[T]],
+        handler: AsyncHandler[T],
+        *,
+        concurrency: int,
+        batch: int,
+        rules: Rules,
+    ) -> None:
+        self._context = context
+        self._perform = perform
+        self._wrap = wrap
+        self._handler = handler
+        self._rules = rules
+        self._load: Workload[AsyncDelivery[T]] = Workload(batch)
+        self._handling: dict[int, asyncio.Task[None]] = {}
+        self._work = asyncio.Event()
+        self._room = asyncio.Event()
+        self._unsettled = asyncio.Event()
+        self._nothing_runs = asyncio.Event()
+        self._hard = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._stopping = False
+        self._last_round = False
+        self._feeder = asyncio.create_task(self._feed())
+        self._keeper = asyncio.create_task(self._keep())
+        self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
+
+    async def run(self) -> None:
+        """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
+        loop = asyncio.get_running_loop()
+        stops: set[asyncio.Task[None]] = set()
+
+        def on_signal() -> None:
+            grace = timedelta(0) if self._stopping else GRACE
+            stops.add(loop.create_task(self.stop(grace)))
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal)
+        try:
+            await self._stopped.wait()
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    async def stop(self, grace: timedelta = GRACE) -> None:
+        """Finish what runs within the grace time, and give everything else back at once."""
+        first, self._stopping = not self._stopping, True
+        if grace <= timedelta(0):
+            self._hard.set()
+        self._wake_all()
+        if not first:
+            await self._stopped.wait()
+            return
+        self._context.bell.ring_all()
+        await self._give_back()
+        await self._feeder
+        await self._give_back()  # what came in with its last poll
+        await self._await_handlers(grace.total_seconds())
+        overdue = self._load.take_running()
+        self._lose(overdue)
+        self._last_round = True
+        self._wake_all()
+        await asyncio.gather(self._keeper, *self._workers)
+        await self._tried(consuming.give_back(self._context, overdue))
+        self._stopped.set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    # The feeder: one poll at a time, however many handlers.
+
+    async def _feed(self) -> None:
+        while (room := await self._await_room()) > 0:
+            try:
+                poll = polling.poll_many(self._context, self._wrap, room, None)
+                self._load.add(await drive_async(poll, self._perform_unless_stopping))
+                self._work.set()
+            except Stopped:
+                return
+            except DueQueueError:
+                logger.exception("queue %r: polling failed", self._context.name)
+                await self._pause(PAUSE_AFTER_ERROR)
+
+    async def _await_room(self) -> int:
+        """Return how many messages to fetch; 0 once stopping."""
+        while not self._stopping:
+            if room := self._load.room():
+                return room
+            self._room.clear()
+            await self._room.wait()
+        return 0
+
+    async def _perform_unless_stopping(self, action: Action) -> object:
+        if self._stopping:
+            raise Stopped
+        return await self._perform(action)
+
+    # The workers.
+
+    async def _run_handlers(self) -> None:
+        while (delivery := await self._next()) is not None:
+            verdict = await self._handle(delivery)
+            self._load.finish(delivery, verdict)
+            self._unsettled.set()
+            if self._load.idle:
+                self._nothing_runs.set()
+
+    async def _next(self) -> AsyncDelivery[T] | None:
+        while not self._stopping:
+            if (delivery := self._load.take()) is not None:
+                if self._load.room():
+                    self._room.set()
+                return delivery
+            self._work.clear()
+            await self._work.wait()
+        return None
+
+    async def _handle(self, delivery: AsyncDelivery[T]) -> Verdict | None:
+        worker = asyncio.current_task()
+        assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
+        self._handling[id(delivery)] = worker
+        outcome: object
+        try:
+            outcome = await self._handler(delivery)
+        except asyncio.CancelledError:
+            if not delivery.lost:
+                raise
+            worker.uncancel()  # it was this handler's alone
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the handler's verdict
+            outcome = error
+        finally:
+            del self._handling[id(delivery)]
+        if delivery.settled or delivery.lost:
+            return None
+        return judge(outcome, delivery.attempt, self._rules)
+
+    def _lose(self, lost: list[AsyncDelivery[T]]) -> None:
+        """Cancel the handlers of messages that are no longer ours."""
+        self._load.lose(lost)
+        for delivery in lost:
+            if (worker := self._handling.get(id(delivery))) is not None:
+                worker.cancel()
+
+    # The keeper: settles in batches and keeps leases alive.
+
+    async def _keep(self) -> None:
+        clock = self._context.clock
+        loop = asyncio.get_running_loop()
+        unsubscribe = None
+        if isinstance(clock, ManualClock):
+            unsubscribe = clock.subscribe(partial(_set_from_anywhere, loop, self._unsettled))
+        try:
+            while True:
+                last_round = await self._await_keeping()
+                await self._settle()
+                await self._extend()
+                if last_round:
+                    return
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+
+    async def _await_keeping(self) -> bool:
+        """Wait until there is something to settle or to extend; tell if it is the last time."""
+        if not self._last_round and not self._load.unsettled:
+            self._unsettled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._context.lease / 3 / 1000):
+                    await self._unsettled.wait()
+        if not self._last_round:
+            await self._pause(GATHER_SECONDS)
+        return self._last_round
+
+    async def _settle(self) -> None:
+        done = self._load.take_done()
+        if done:
+            if not await self._tried(consuming.settle(self._context, done)):
+                self._load.restore(done)
+            self._room.set()
+
+    async def _extend(self) -> None:
+        lost: list[AsyncDelivery[T]] = []
+        if await self._tried(consuming.keep(self._context, self._load.held(), lost)):
+            self._lose(lost)
+
+    # What stopping takes.
+
+    async def _give_back(self) -> None:
+        await self._tried(consuming.give_back(self._context, self._load.take_waiting()))
+
+    async def _await_handlers(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._load.idle and not self._hard.is_set():
+                    self._nothing_runs.clear()
+                    await self._nothing_runs.wait()
+
+    async def _tried(self, flow: Flow[None]) -> bool:
+        """Run a flow; what fails is logged, and tried again later or left to the lease."""
+        try:
+            await drive_async(flow, self._perform)
+        except DueQueueError:
+            logger.exception("queue %r: the store did not answer", self._context.name)
+            await self._pause(PAUSE_AFTER_ERROR)
+            return False
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hard.wait()
+
+    def _wake_all(self) -> None:
+        for event in (self._work, self._room, self._unsettled, self._nothing_runs):
+            event.set()
+
+
+def _set_from_anywhere(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(event.set)

@@ -1,0 +1,69 @@
+"""What a consumer asks of its queue, many messages at a time."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
+
+from duequeue.actions import Flow
+from duequeue.flows.context import Context
+from duequeue.flows.settling import storable
+from duequeue.instants import MILLISECOND
+from duequeue.parcel import Parcel
+from duequeue.store import Burial, Lease, Release
+from duequeue.verdict import Acked, Parked, Released
+from duequeue.workload import Done
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
+    """Carry out verdicts, each kind in one statement."""
+    now = context.now()
+    acks: list[Lease] = []
+    releases: list[Release] = []
+    burials: list[Burial] = []
+    for parcel, verdict in done:
+        match verdict:
+            case Acked():
+                acks.append(parcel.lease)
+            case Released(delay):
+                releases.append(Release(parcel.lease, now + delay // MILLISECOND))
+            case Parked(reason):
+                burials.append(Burial(parcel.lease, parcel.attempt, storable(reason)))
+    if acks:
+        yield from context.run(partial(context.store.ack, acks))
+    if releases:
+        yield from context.run(partial(context.store.release, releases))
+        yield from context.announce(min(release.due_at for release in releases), now)
+    if burials:
+        yield from context.run(partial(context.store.bury, burials, now))
+
+
+def give_back(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+    """Return messages that nobody has begun to handle, as if they had never been delivered."""
+    if parcels:
+        leases = [parcel.lease for parcel in parcels]
+        yield from context.run(partial(context.store.give_back, leases))
+        now = context.now()
+        yield from context.announce(min(parcel.due_millis for parcel in parcels), now)
+
+
+def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]:
+    """Extend the leases that are a third over, all in one statement, and note those lost."""
+    now = context.now()
+    aging = [each for each in parcels if each.lease_left(now) * 3 < context.lease * 2]
+    if not aging:
+        return
+    until = now + context.lease
+    leases = [parcel.lease for parcel in aging]
+    won = yield from context.run(partial(context.store.extend, leases, until))
+    for parcel in aging:
+        if parcel.lease.id in won:
+            parcel.extended_to(until)
+        else:
+            logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
+            lost.append(parcel)
