@@ -1,9 +1,11 @@
 """DueQueue delivers messages when they are due."""
 
-from duequeue.backoff import RetryPolicy
+from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
 from duequeue.config_hash import ConfigHash
+from duequeue.consumer import Consumer
+from duequeue.consumer_async import AsyncConsumer
 from duequeue.cron import Cron, CronHandle
 from duequeue.cron_async import AsyncCron, AsyncCronHandle
 from duequeue.cron_status import CronStatus
@@ -26,17 +28,22 @@ from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.schedule import Daily, Every, Schedule
 from duequeue.tick import CronMessage
+from duequeue.verdict import Bury, Retry
 
 __all__ = [
+    "AsyncConsumer",
     "AsyncCron",
     "AsyncCronHandle",
     "AsyncDelivery",
     "AsyncQueue",
+    "Backoff",
     "BuriedMessage",
+    "Bury",
     "BytesCodec",
     "Clock",
     "Codec",
     "ConfigHash",
+    "Consumer",
     "Cron",
     "CronHandle",
     "CronMessage",
@@ -56,6 +63,7 @@ __all__ = [
     "Queue",
     "QueueClosed",
     "QueueStats",
+    "Retry",
     "RetryPolicy",
     "Schedule",
     "SchemaError",
