@@ -6,6 +6,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 LONGEST = timedelta(days=365_000)
 
+# The first and the last instant that a datetime can hold.
+EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
+LATEST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
+
 
 def to_millis(instant: datetime, argument: str = "instant") -> int:
     """Floor an aware datetime to milliseconds since the epoch."""

@@ -3,12 +3,10 @@
 from datetime import datetime, timedelta
 
 from duequeue.backoff import Backoff
-from duequeue.instants import EPOCH, MILLISECOND, span_to_millis, to_millis
+from duequeue.instants import EARLIEST, LATEST, MILLISECOND, span_to_millis, to_millis
 from duequeue.verdict import Rules
 
 _MOST = 2**31 - 1
-_EARLIEST = (datetime.min.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // MILLISECOND
-_LATEST = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // MILLISECOND
 
 
 def due_millis(due: datetime | timedelta | None, now: int) -> int:
@@ -21,7 +19,7 @@ def due_millis(due: datetime | timedelta | None, now: int) -> int:
         instant = now + due // MILLISECOND
     else:
         raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
-    if not _EARLIEST <= instant <= _LATEST:
+    if not EARLIEST <= instant <= LATEST:
         raise ValueError(f"due must lie in the years 1 to 9999 of UTC, not at {due!r}")
     return instant
 

@@ -5,6 +5,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TypeAlias
 
+from duequeue.instants import EARLIEST
 from duequeue.store import Buried, Record
 
 Place: TypeAlias = tuple[int, int, int]  # instant, message id, serial number of the placing
@@ -22,7 +23,7 @@ class Entry:
     due_at: int
     asked_at: int
     headers: str | None
-    leased_until: int = 0
+    leased_until: int = EARLIEST
     token: int = 0
     attempt: int = 0
     placing: int = 0
@@ -73,13 +74,13 @@ class MemoryTable:
 
     def reschedule(self, entry: Entry, due_at: int) -> int:
         """Free a message for a new due time and return its id."""
-        entry.due_at, entry.leased_until, entry.token = due_at, 0, 0
+        entry.due_at, entry.leased_until, entry.token = due_at, EARLIEST, 0
         return self.place(entry)
 
     def place(self, entry: Entry) -> int:
         """Put an entry where its state says it belongs, and return its id."""
         entry.placing = next(self._placings)
-        if entry.leased_until > 0:
+        if entry.leased_until > EARLIEST:
             heappush(self._leased, (entry.leased_until, entry.id, entry.placing))
         else:
             heappush(self._waiting, (entry.due_at, entry.id, entry.placing))

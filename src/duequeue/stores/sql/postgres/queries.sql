@@ -1,4 +1,5 @@
 -- The queries of the PostgreSQL store. `:name` is a parameter; `now` is always given.
+-- A lease that ends at -62135596800000, the beginning of the year 1, is no lease: no clock is earlier.
 -- Parameters named in a QueryEach arrive as arrays.
 
 -- name: find_kind
@@ -24,7 +25,8 @@ INSERT INTO duequeue_message AS stored
 SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now FROM input ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
+    headers = excluded.headers, attempt = 0, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING key, updated_at IS NULL AS created;
 
@@ -32,6 +34,8 @@ RETURNING key, updated_at IS NULL AS created;
 -- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
 -- the sub-select again and again, and claims far more than n. Rows are found again by id, not by
 -- ctid: one that an offer moved between the snapshot and the lock would be missed by its ctid.
+-- On our own connections a claim does not wait for the disk: what a crash of the server can undo
+-- is a lease, and the message is then delivered again. A caller's transaction keeps its setting.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = attempt + 1
 WHERE id = ANY(ARRAY(
@@ -42,6 +46,12 @@ WHERE id = ANY(ARRAY(
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
 ))
+AND (
+    SELECT set_config('synchronous_commit', coalesce(
+        nullif(current_setting('duequeue.claim_commit', true), ''),
+        current_setting('synchronous_commit')
+    ), true)
+) IS NOT NULL
 RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
@@ -60,7 +70,7 @@ RETURNING stored.id;
 
 -- name: release_messages
 UPDATE duequeue_message AS stored
-SET due_at = lease.due_at, leased_until = 0, lease_token = 0
+SET due_at = lease.due_at, leased_until = -62135596800000, lease_token = 0
 FROM unnest(
     CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:due_at AS bigint [])
 ) AS lease (id, token, due_at)
@@ -69,7 +79,7 @@ RETURNING stored.id;
 
 -- name: give_back_messages
 UPDATE duequeue_message AS stored
-SET leased_until = 0, lease_token = 0, attempt = attempt - 1
+SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
 FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
 WHERE stored.id = lease.id AND stored.lease_token = lease.token
 RETURNING stored.id;

@@ -23,7 +23,8 @@ CONNECT_TIMEOUT = 5
 SESSION_SETTINGS = """
     SET default_transaction_isolation = 'read committed'; SET enable_sort = off;
     SET enable_incremental_sort = off; SET enable_hashjoin = off;
-    SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan
+    SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan;
+    SET duequeue.claim_commit = 'off'
 """
 
 

@@ -1,4 +1,5 @@
 -- The queries of the SQLite store. `:name` is a parameter; `now` is always given.
+-- A lease that ends at -62135596800000, the beginning of the year 1, is no lease: no clock is earlier.
 -- A QueryEach runs its query once for each set of parameters.
 
 -- name: find_kind
@@ -14,7 +15,8 @@ INSERT INTO duequeue_message AS stored
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, leased_until = 0, lease_token = 0, updated_at = :now
+    headers = excluded.headers, attempt = 0, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING key, updated_at IS NULL AS created;
 
@@ -40,11 +42,11 @@ UPDATE duequeue_message SET leased_until = :until
 WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: release_messages
-UPDATE duequeue_message SET due_at = :due_at, leased_until = 0, lease_token = 0
+UPDATE duequeue_message SET due_at = :due_at, leased_until = -62135596800000, lease_token = 0
 WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: give_back_messages
-UPDATE duequeue_message SET leased_until = 0, lease_token = 0, attempt = attempt - 1
+UPDATE duequeue_message SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
 WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: park_messages

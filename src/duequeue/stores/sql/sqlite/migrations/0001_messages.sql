@@ -7,7 +7,7 @@ CREATE TABLE duequeue_message (
     id INTEGER PRIMARY KEY,
     due_at INTEGER NOT NULL,
     asked_at INTEGER NOT NULL,
-    leased_until INTEGER NOT NULL DEFAULT 0,
+    leased_until INTEGER NOT NULL DEFAULT -62135596800000,
     lease_token INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     updated_at INTEGER,
