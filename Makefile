@@ -2,11 +2,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BENCH := .venv-bench
+PEERS := $(BENCH)/.installed
 
-.PHONY: help install test check demo clean
+.PHONY: help install test check demo bench bench-quick clean
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 
@@ -22,12 +24,24 @@ check: install  ## Check format, lint, types and layers
 demo: install  ## Watch a queue at work
 	$(BIN)/python examples/demo.py
 
+bench: $(PEERS)  ## Measure ours, the peers and the limit side by side (about ten minutes)
+	$(BENCH)/bin/python -m bench
+
+bench-quick: $(PEERS)  ## The same in about a minute
+	$(BENCH)/bin/python -m bench --quick
+
 clean:  ## Remove everything that the other targets made
-	rm -rf $(VENV) build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH) bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[postgres,dev]' --constraint constraints.txt
+	touch $@
+
+$(PEERS): pyproject.toml constraints.txt bench/requirements.txt
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[postgres,test]' --requirement bench/requirements.txt --constraint constraints.txt
 	touch $@
