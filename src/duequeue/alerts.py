@@ -16,8 +16,8 @@ class Alerts(Protocol):
     def tell(self, due_at: int) -> None:
         """Let the others know, soon, of a message committed for `due_at`. Never blocks."""
 
-    def listen(self) -> None:
-        """Hear the others from now on, at least until the next regular look. Never blocks."""
+    def listen(self, seconds: float) -> None:
+        """Hear the others from now on, for at least that long. Never blocks."""
 
     def close(self) -> None:
         """Tell what is left to tell, and hang up."""
@@ -29,7 +29,7 @@ class NoAlerts:
     def tell(self, due_at: int) -> None:
         """Tell nobody."""
 
-    def listen(self) -> None:
+    def listen(self, seconds: float) -> None:
         """Hear nothing."""
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ class Bell:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[Callable[[], None], int] = {}
+        self._told: list[Callable[[int], None]] = []
         self.rings = 0
 
     def ring(self, due_at: int) -> None:
@@ -20,6 +21,8 @@ class Bell:
         One is enough: whoever finds something wakes the next, in case there is more.
         """
         with self._lock:
+            for tell in self._told:
+                tell(due_at)
             self.rings += 1
             late = (wake for wake, looks_at in self._waiters.items() if due_at < looks_at)
             wake = next(late, None)
@@ -33,6 +36,17 @@ class Bell:
             waiters = list(self._waiters)
         for wake in waiters:
             wake()
+
+    @contextmanager
+    def telling(self, tell: Callable[[int], None]) -> Iterator[None]:
+        """Have `tell` called with the due time of every ring, before anybody is woken by it."""
+        with self._lock:
+            self._told.append(tell)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._told.remove(tell)
 
     def wait(self, heard: int, looks_at: int, seconds: float) -> None:
         """Block until a ring that matters after the first `heard`, or until the seconds are over.

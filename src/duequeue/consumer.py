@@ -1,22 +1,25 @@
 """Hands messages to a handler as they fall due, on threads."""
 
+import inspect
 import logging
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from duequeue.actions import Action, Flow
+from duequeue.actions import Action, Flow, Run
 from duequeue.clock import ManualClock
 from duequeue.delivery import Delivery
-from duequeue.errors import DueQueueError
+from duequeue.errors import QueueClosed
+from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.steps import drive
-from duequeue.verdict import Rules, Verdict, judge
+from duequeue.verdict import Rules, Verdict
 from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
 
 T = TypeVar("T")
@@ -43,7 +46,10 @@ class Consumer(Generic[T]):
         batch: int,
         rules: Rules,
     ) -> None:
-        self._context = context
+        if any(map(inspect.iscoroutinefunction, (handler, type(handler).__call__))):
+            raise TypeError("handler must be a plain function: AsyncQueue consumes with coroutines")
+        # What fails here too often is not fetched once more either, not even after a crash.
+        self._context = replace(context, max_attempts=rules.max_attempts)
         self._perform = perform
         self._wrap = wrap
         self._handler = handler
@@ -56,6 +62,7 @@ class Consumer(Generic[T]):
         self._nothing_runs = threading.Condition(lock)
         self._stopping = False
         self._last_round = False
+        self._clock_moved = False
         self._hard = threading.Event()
         self._stopped = threading.Event()
         self._feeder = self._thread(self._feed, "feeder")
@@ -77,27 +84,18 @@ class Consumer(Generic[T]):
 
     def stop(self, grace: timedelta = GRACE) -> None:
         """Finish what runs within the grace time, and give everything else back at once."""
+        if grace <= timedelta(0):
+            self._hard.set()
         with self._work:
             first, self._stopping = not self._stopping, True
             self._wake_all()
-        if grace <= timedelta(0):
-            self._hard.set()
         if not first:
             self._stopped.wait()
             return
-        self._context.bell.ring_all()
-        self._give_back()
-        self._feeder.join()
-        self._give_back()  # what came in with its last poll
-        self._await_handlers(grace.total_seconds())
-        with self._unsettled:
-            overdue = self._load.take_running()
-            self._load.lose(overdue)
-            self._last_round = True
-            self._wake_all()
-        self._keeper.join()
-        self._tried(consuming.give_back(self._context, overdue))
-        self._stopped.set()
+        try:
+            self._wind_up(grace.total_seconds())
+        finally:
+            self._stopped.set()
 
     def __enter__(self) -> Self:
         return self
@@ -117,10 +115,11 @@ class Consumer(Generic[T]):
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
                 fetched = drive(poll, self._perform_unless_stopping)
-            except Stopped:
+            except (Stopped, QueueClosed):
                 return
-            except DueQueueError:
+            except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
+                self._context.events.emit(StoreFailed(self._context.name, error))
                 self._hard.wait(PAUSE_AFTER_ERROR)
                 continue
             with self._work:
@@ -137,15 +136,21 @@ class Consumer(Generic[T]):
         return 0
 
     def _perform_unless_stopping(self, action: Action) -> object:
-        if self._stopping:
+        # Between two operations, a poll may have messages in hand that it still has to return.
+        if self._stopping and not isinstance(action, Run):
             raise Stopped
         return self._perform(action)
 
     # The workers.
 
     def _run_handlers(self) -> None:
+        events = self._context.events
         while (delivery := self._next()) is not None:
-            verdict = self._handle(delivery)
+            if events.listeners:
+                with events.handling(delivery) as tell:
+                    verdict = self._handle(delivery, tell)
+            else:
+                verdict = self._handle(delivery)
             with self._unsettled:
                 self._load.finish(delivery, verdict)
                 self._unsettled.notify()
@@ -162,15 +167,16 @@ class Consumer(Generic[T]):
                 self._work.wait()
         return None
 
-    def _handle(self, delivery: Delivery[T]) -> Verdict | None:
+    def _handle(self, delivery: Delivery[T], tell: Tell | None = None) -> Verdict | None:
         outcome: object
         try:
             outcome = self._handler(delivery)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the handler's verdict
+        except BaseException as error:  # noqa: BLE001 - the worker outlives even sys.exit
             outcome = error
-        if delivery.settled or delivery.lost:
-            return None
-        return judge(outcome, delivery.attempt, self._rules)
+        verdict = consuming.verdict_on(self._context, delivery, outcome, self._rules)
+        if tell is not None:
+            tell(outcome, verdict)
+        return verdict
 
     # The keeper: settles in batches and keeps leases alive.
 
@@ -191,8 +197,9 @@ class Consumer(Generic[T]):
     def _await_keeping(self) -> bool:
         """Wait until there is something to settle or to extend; tell if it is the last time."""
         with self._unsettled:
-            if not self._last_round and not self._load.unsettled:
+            if not (self._last_round or self._load.unsettled or self._clock_moved):
                 self._unsettled.wait(self._context.lease / 3 / 1000)
+            self._clock_moved = False
             if self._last_round:
                 return True
         self._hard.wait(GATHER_SECONDS)
@@ -219,6 +226,20 @@ class Consumer(Generic[T]):
 
     # What stopping takes.
 
+    def _wind_up(self, grace_seconds: float) -> None:
+        self._context.bell.ring_all()
+        self._give_back()
+        self._feeder.join()
+        self._give_back()  # what came in with its last poll
+        self._await_handlers(grace_seconds)
+        with self._unsettled:
+            overdue = self._load.take_running()
+            self._load.lose(overdue)
+            self._last_round = True
+            self._wake_all()
+        self._keeper.join()
+        self._tried(consuming.abandon(self._context, overdue))
+
     def _give_back(self) -> None:
         with self._work:
             waiting = self._load.take_waiting()
@@ -242,14 +263,18 @@ class Consumer(Generic[T]):
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
         try:
             drive(flow, self._perform)
-        except DueQueueError:
+        except QueueClosed:
+            return True  # there is nobody left to tell
+        except Exception as error:
             logger.exception("queue %r: the store did not answer", self._context.name)
+            self._context.events.emit(StoreFailed(self._context.name, error))
             self._hard.wait(PAUSE_AFTER_ERROR)
             return False
         return True
 
     def _tick(self) -> None:
         with self._unsettled:
+            self._clock_moved = True
             self._unsettled.notify()
 
     def _wake_all(self) -> None:

@@ -5,20 +5,29 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from duequeue.actions import Action, Flow
+from duequeue.actions import Action, Flow, Run
 from duequeue.clock import ManualClock
 from duequeue.delivery_async import AsyncDelivery
-from duequeue.errors import DueQueueError
+from duequeue.errors import QueueClosed
+from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.steps import drive_async
-from duequeue.verdict import Rules, Verdict, judge
-from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
+from duequeue.verdict import Rules, Verdict
+from duequeue.workload import (
+    CLEAN_UP_SECONDS,
+    GATHER_SECONDS,
+    GRACE,
+    PAUSE_AFTER_ERROR,
+    Stopped,
+    Workload,
+)
 
 T = TypeVar("T")
 
@@ -44,7 +53,8 @@ class AsyncConsumer(Generic[T]):
         batch: int,
         rules: Rules,
     ) -> None:
-        self._context = context
+        # What fails here too often is not fetched once more either, not even after a crash.
+        self._context = replace(context, max_attempts=rules.max_attempts)
         self._perform = perform
         self._wrap = wrap
         self._handler = handler
@@ -89,18 +99,10 @@ class AsyncConsumer(Generic[T]):
         if not first:
             await self._stopped.wait()
             return
-        self._context.bell.ring_all()
-        await self._give_back()
-        await self._feeder
-        await self._give_back()  # what came in with its last poll
-        await self._await_handlers(grace.total_seconds())
-        overdue = self._load.take_running()
-        self._lose(overdue)
-        self._last_round = True
-        self._wake_all()
-        await asyncio.gather(self._keeper, *self._workers)
-        await self._tried(consuming.give_back(self._context, overdue))
-        self._stopped.set()
+        try:
+            await self._wind_up(grace.total_seconds())
+        finally:
+            self._stopped.set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,10 +123,11 @@ class AsyncConsumer(Generic[T]):
                 poll = polling.poll_many(self._context, self._wrap, room, None)
                 self._load.add(await drive_async(poll, self._perform_unless_stopping))
                 self._work.set()
-            except Stopped:
+            except (Stopped, QueueClosed):
                 return
-            except DueQueueError:
+            except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
+                self._context.events.emit(StoreFailed(self._context.name, error))
                 await self._pause(PAUSE_AFTER_ERROR)
 
     async def _await_room(self) -> int:
@@ -137,15 +140,21 @@ class AsyncConsumer(Generic[T]):
         return 0
 
     async def _perform_unless_stopping(self, action: Action) -> object:
-        if self._stopping:
+        # Between two operations, a poll may have messages in hand that it still has to return.
+        if self._stopping and not isinstance(action, Run):
             raise Stopped
         return await self._perform(action)
 
     # The workers.
 
     async def _run_handlers(self) -> None:
+        events = self._context.events
         while (delivery := await self._next()) is not None:
-            verdict = await self._handle(delivery)
+            if events.listeners:
+                with events.handling(delivery) as tell:
+                    verdict = await self._handle(delivery, tell)
+            else:
+                verdict = await self._handle(delivery)
             self._load.finish(delivery, verdict)
             self._unsettled.set()
             if self._load.idle:
@@ -161,28 +170,31 @@ class AsyncConsumer(Generic[T]):
             await self._work.wait()
         return None
 
-    async def _handle(self, delivery: AsyncDelivery[T]) -> Verdict | None:
+    async def _handle(self, delivery: AsyncDelivery[T], tell: Tell | None = None) -> Verdict | None:
         worker = asyncio.current_task()
         assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
         self._handling[id(delivery)] = worker
         outcome: object
         try:
             outcome = await self._handler(delivery)
-        except asyncio.CancelledError:
-            if not delivery.lost:
-                raise
-            worker.uncancel()  # it was this handler's alone
-            return None
+        except asyncio.CancelledError as error:
+            if worker.cancelling() > delivery.lost:
+                raise  # somebody else cancels the worker
+            outcome = error
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the handler's verdict
             outcome = error
         finally:
             del self._handling[id(delivery)]
-        if delivery.settled or delivery.lost:
-            return None
-        return judge(outcome, delivery.attempt, self._rules)
+            if delivery.lost:
+                worker.uncancel()  # that was for the handler alone
+        verdict = consuming.verdict_on(self._context, delivery, outcome, self._rules)
+        if tell is not None:
+            tell(outcome, verdict)
+        return verdict
 
     def _lose(self, lost: list[AsyncDelivery[T]]) -> None:
-        """Cancel the handlers of messages that are no longer ours."""
+        """Cancel the handlers of messages that are no longer ours, each of them once."""
+        lost = [delivery for delivery in lost if not delivery.lost]
         self._load.lose(lost)
         for delivery in lost:
             if (worker := self._handling.get(id(delivery))) is not None:
@@ -210,10 +222,10 @@ class AsyncConsumer(Generic[T]):
     async def _await_keeping(self) -> bool:
         """Wait until there is something to settle or to extend; tell if it is the last time."""
         if not self._last_round and not self._load.unsettled:
-            self._unsettled.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._context.lease / 3 / 1000):
                     await self._unsettled.wait()
+        self._unsettled.clear()
         if not self._last_round:
             await self._pause(GATHER_SECONDS)
         return self._last_round
@@ -232,6 +244,20 @@ class AsyncConsumer(Generic[T]):
 
     # What stopping takes.
 
+    async def _wind_up(self, grace_seconds: float) -> None:
+        self._context.bell.ring_all()
+        await self._give_back()
+        await self._feeder
+        await self._give_back()  # what came in with its last poll
+        await self._await_handlers(grace_seconds)
+        overdue = self._load.take_running()
+        self._lose(overdue)
+        self._last_round = True
+        self._wake_all()
+        await self._keeper
+        await asyncio.wait(self._workers, timeout=CLEAN_UP_SECONDS)
+        await self._tried(consuming.abandon(self._context, overdue))
+
     async def _give_back(self) -> None:
         await self._tried(consuming.give_back(self._context, self._load.take_waiting()))
 
@@ -246,8 +272,11 @@ class AsyncConsumer(Generic[T]):
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
         try:
             await drive_async(flow, self._perform)
-        except DueQueueError:
+        except QueueClosed:
+            return True  # there is nobody left to tell
+        except Exception as error:
             logger.exception("queue %r: the store did not answer", self._context.name)
+            self._context.events.emit(StoreFailed(self._context.name, error))
             await self._pause(PAUSE_AFTER_ERROR)
             return False
         return True

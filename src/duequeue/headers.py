@@ -20,8 +20,8 @@ def encode_headers(headers: Mapping[str, str] | None) -> str | None:
         text = _encode(dict(headers)).decode()
     except UnicodeEncodeError as error:
         raise ValueError(f"headers are not valid Unicode text: {headers!r}") from error
-    if len(text) > MAX_HEADERS_BYTES:
-        raise ValueError(f"headers take {len(text)} bytes, the limit is {MAX_HEADERS_BYTES}")
+    if (size := len(text.encode())) > MAX_HEADERS_BYTES:
+        raise ValueError(f"headers take {size} bytes, the limit is {MAX_HEADERS_BYTES}")
     return text
 
 

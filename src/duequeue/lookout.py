@@ -1,8 +1,16 @@
 """Who looks next: the waiting consumers of one queue in one process take turns."""
 
 import threading
+from enum import Enum
 
 NEVER = 2**63 - 1
+
+
+class Turn(Enum):
+    """Why a look is due: a message is expected, or it is simply time."""
+
+    EXPECTED = "expected"
+    REGULAR = "regular"
 
 
 class Lookout:
@@ -14,26 +22,24 @@ class Lookout:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next_look = -NEVER
+        self._expecting = False
 
     @property
     def next_look(self) -> int:
         """The instant of the next regular look."""
         return self._next_look
 
-    def take_turn(self, now: int, poll_interval: int) -> bool:
-        """Tell whether a look is due; if so it is the caller's, and nobody else's."""
+    def take_turn(self, now: int, poll_interval: int) -> Turn | None:
+        """Return the look that is due, if one is; it is then the caller's, and nobody else's."""
         with self._lock:
             if self._next_look - poll_interval <= now < self._next_look:
-                return False
-            self._next_look = now + poll_interval
-            return True
-
-    def looked(self, now: int, poll_interval: int, next_due: int | None) -> None:
-        """Note a look at `now` that found nothing, and the next due time it saw."""
-        with self._lock:
-            self._next_look = min(now + poll_interval, NEVER if next_due is None else next_due)
+                return None
+            turn = Turn.EXPECTED if self._expecting else Turn.REGULAR
+            self._next_look, self._expecting = now + poll_interval, False
+            return turn
 
     def expect(self, due_at: int) -> None:
-        """Note a message that was just stored: look no later than it is due."""
+        """Look no later than `due_at`, for a message that was stored or seen for then."""
         with self._lock:
-            self._next_look = min(self._next_look, due_at)
+            if due_at < self._next_look:
+                self._next_look, self._expecting = due_at, True

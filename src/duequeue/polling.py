@@ -3,6 +3,10 @@
 from typing import NamedTuple
 
 
+# Longer waits overflow in some waiting primitives; waking up once an hour costs nothing.
+LONGEST_PAUSE = 3600.0
+
+
 class Outlook(NamedTuple):
     """What is known after a look that found nothing, in milliseconds."""
 
@@ -18,4 +22,4 @@ def pause_before_next_look(outlook: Outlook) -> float | None:
         if outlook.time_left <= 0:
             return None
         pause = min(pause, outlook.time_left)
-    return pause / 1000
+    return min(pause / 1000, LONGEST_PAUSE)

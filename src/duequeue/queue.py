@@ -1,10 +1,10 @@
 """The blocking face of a queue."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
@@ -17,9 +17,11 @@ from duequeue.consumer import Consumer, Handler
 from duequeue.cron import Cron
 from duequeue.delivery import Delivery
 from duequeue.errors import QueueClosed
+from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules
 from duequeue.flows.context import Context
+from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.steps import drive
 from duequeue.store import Backend, Session
@@ -81,6 +83,11 @@ class Queue(Generic[T]):
     def name(self) -> str:
         """The name given to `open`."""
         return self._context.name
+
+    @property
+    def events(self) -> Events:
+        """What happens in this queue, for those who subscribe."""
+        return self._context.events
 
     @property
     def cron(self) -> Cron[T]:
@@ -177,6 +184,25 @@ class Queue(Generic[T]):
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
+
+    @overload
+    def handler(
+        self, function: Callable[[Delivery[T]], R], /
+    ) -> BoundHandler[Delivery[T], R, Consumer[T]]: ...
+
+    @overload
+    def handler(
+        self, function: None = None, /, **options: Unpack[ConsumerOptions]
+    ) -> Callable[[Callable[[Delivery[T]], R]], BoundHandler[Delivery[T], R, Consumer[T]]]: ...
+
+    def handler(
+        self,
+        function: Callable[[Delivery[T]], R] | None = None,
+        /,
+        **options: Unpack[ConsumerOptions],
+    ) -> object:
+        """Decorate a function as this queue's handler, with the options of `consume`."""
+        return bind(self.consume, function, options)
 
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""

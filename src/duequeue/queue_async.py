@@ -1,11 +1,11 @@
 """The awaiting face of a queue."""
 
 import asyncio
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
@@ -18,9 +18,11 @@ from duequeue.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron_async import AsyncCron
 from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import QueueClosed
+from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules
 from duequeue.flows.context import Context
+from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.steps import drive_async
 from duequeue.store import AsyncSession, Backend
@@ -77,6 +79,11 @@ class AsyncQueue(Generic[T]):
     def name(self) -> str:
         """The name given to `open`."""
         return self._context.name
+
+    @property
+    def events(self) -> Events:
+        """What happens in this queue, for those who subscribe."""
+        return self._context.events
 
     @property
     def cron(self) -> AsyncCron[T]:
@@ -175,6 +182,28 @@ class AsyncQueue(Generic[T]):
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
+
+    @overload
+    def handler(
+        self, function: Callable[[AsyncDelivery[T]], Awaitable[R]], /
+    ) -> BoundHandler[AsyncDelivery[T], Awaitable[R], AsyncConsumer[T]]: ...
+
+    @overload
+    def handler(
+        self, function: None = None, /, **options: Unpack[ConsumerOptions]
+    ) -> Callable[
+        [Callable[[AsyncDelivery[T]], Awaitable[R]]],
+        BoundHandler[AsyncDelivery[T], Awaitable[R], AsyncConsumer[T]],
+    ]: ...
+
+    def handler(
+        self,
+        function: Callable[[AsyncDelivery[T]], Awaitable[R]] | None = None,
+        /,
+        **options: Unpack[ConsumerOptions],
+    ) -> object:
+        """Decorate a function as this queue's handler, with the options of `consume`."""
+        return bind(self.consume, function, options)
 
     def within(self, connection: object) -> "AsyncQueue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""

@@ -26,10 +26,14 @@ class Entry:
         self._closed = False
 
     def run(self) -> int | None:
-        """Run, unless closed."""
-        with self._running, suppress(QueueClosed):
-            return None if self._closed else self._run()
-        return None
+        """Run, unless closed; whoever returns None is."""
+        with self._running:
+            at = None
+            with suppress(QueueClosed):
+                at = None if self._closed else self._run()
+            if at is None:
+                self._closed = True
+            return at
 
     def close(self) -> None:
         """Never run again; a run in progress ends first."""

@@ -22,11 +22,14 @@ class AsyncEntry:
         self._closed = False
 
     async def run(self) -> int | None:
-        """Run, unless closed."""
+        """Run, unless closed; whoever returns None is."""
         async with self._running:
+            at = None
             with suppress(QueueClosed):
-                return None if self._closed else await self._run()
-            return None
+                at = None if self._closed else await self._run()
+            if at is None:
+                self._closed = True
+            return at
 
     async def close(self) -> None:
         """Never run again; a run in progress ends first."""

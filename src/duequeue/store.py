@@ -134,6 +134,9 @@ class Store(Protocol):
     def next_due(self, now: int) -> Steps[int | None]:
         """Return when the next message that is not due yet will be."""
 
+    def earliest_due(self, now: int) -> Steps[int | None]:
+        """Return when the first message that nobody holds is, or was, due."""
+
     def buried(self, limit: int) -> Steps[list[Buried]]:
         """Return burials, oldest first."""
 

@@ -5,13 +5,16 @@ from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 
 from duequeue.backoff import Backoff
+from duequeue.instants import span_to_millis
 
 
 class Retry(Exception):
     """Return or raise it in a handler: deliver this again, after a delay or the usual backoff."""
 
     def __init__(self, delay: timedelta | None = None) -> None:
-        super().__init__(f"retry after {delay or 'the usual backoff'}")
+        if delay is not None and span_to_millis(delay, "delay") < 0:
+            raise ValueError(f"delay must not be negative, not {delay!r}")
+        super().__init__(f"retry after {'the usual backoff' if delay is None else delay}")
         self.delay = delay
 
 
@@ -19,6 +22,8 @@ class Bury(Exception):
     """Return or raise it in a handler: park this out of the queue."""
 
     def __init__(self, reason: str) -> None:
+        if not isinstance(reason, str):
+            raise TypeError(f"reason must be a str, not {type(reason).__name__}")
         super().__init__(reason)
         self.reason = reason
 
@@ -56,6 +61,8 @@ def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
             return Parked(reason)
         case Retry(delay=delay):
             return _again(outcome, attempt, rules, delay)
+        case type() if outcome is Retry:  # as `raise Retry` would be
+            return _again(Retry(), attempt, rules, None)
         case BaseException():
             return _again(outcome, attempt, rules, None)
         case _:

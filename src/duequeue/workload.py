@@ -16,6 +16,8 @@ GATHER_SECONDS = 0.002
 PAUSE_AFTER_ERROR = 1.0
 # How long a stop waits for handlers.
 GRACE = timedelta(seconds=30)
+# How long it then waits for those it has cancelled to clean up.
+CLEAN_UP_SECONDS = 5.0
 
 
 class Stopped(BaseException):
@@ -82,7 +84,8 @@ class Workload(Generic[P]):
 
     def held(self) -> list[P]:
         """Return what must not lose its lease."""
-        return [*self._waiting, *self._running.values()]
+        running = (each for each in self._running.values() if not (each.lost or each.settled))
+        return [*self._waiting, *running]
 
     def lose(self, lost: list[P]) -> None:
         """Mark messages whose leases are gone, and do not begin them."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import ManualClock, Message
+from duequeue import ManualClock, Message, RetryPolicy
 from tests.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
 from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START, OpenQueue
@@ -243,7 +243,9 @@ def test_a_bad_option_is_noticed_before_the_store_is_asked(
 ) -> None:
     nobody_listens = "postgresql://nobody@127.0.0.1:1/nothing"
     with pytest.raises((ValueError, TypeError), match=next(iter(option))):
-        face.open(**{"url": nobody_listens, "name": "orders", **option})
+        face.open(
+            **{"url": nobody_listens, "name": "orders", "retry": RetryPolicy.never(), **option}
+        )
 
 
 def test_a_manual_clock_wants_aware_instants() -> None:

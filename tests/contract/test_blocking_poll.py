@@ -22,6 +22,7 @@ from tests.contract.phrases import (
     claim,
     in_background,
     keys_of,
+    offer_from_another_process,
 )
 from tests.fixtures.faces import DeliveryFace, QueueFace
 from tests.fixtures.stores import START, OpenQueue
@@ -99,6 +100,19 @@ def test_a_producer_wakes_a_waiting_poll(
         assert delivery is not None
         assert delivery.ack()
         producer.drop_all(producer.name)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_a_producer_in_another_process_wakes_a_waiting_poll(
+    open_queue: OpenQueue, store_url: str
+) -> None:
+    queue = open_queue(poll_interval=DAY)
+    waiting = in_background(queue.poll)
+    let_it_fall_asleep(queue)
+    offer_from_another_process(store_url, "a")
+    delivery = waiting.result(PATIENCE)
+    assert delivery is not None
+    assert delivery.ack()
 
 
 def test_a_release_wakes_a_waiting_poll(open_queue: OpenQueue) -> None:

@@ -14,6 +14,7 @@ from tests.contract.phrases import (
     SECOND,
     claim,
     keys_of,
+    offer_from_another_process,
 )
 from tests.fixtures.faces import QueueFace
 from tests.fixtures.stores import START, OpenQueue
@@ -144,6 +145,17 @@ def test_a_backdated_message_of_another_producer_comes_before_later_ones(
     assert claim(consumer).key == "a"
     producer.offer_batch([Message("early", 1, START - HOUR), Message("future", 1, HOUR)])
     assert keys_of(consumer.try_poll_many(2)) == ["early", "b"]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_a_backdated_message_of_another_process_is_found(
+    open_queue: OpenQueue, store_url: str
+) -> None:
+    queue = open_queue(poll_interval=HOUR)
+    queue.offer_batch([Message("a", 1), Message("b", 1)])
+    assert queue.ack_many(queue.try_poll_many(2)) == 2
+    offer_from_another_process(store_url, "early")
+    assert claim(queue).key == "early"
 
 
 def test_a_message_moved_behind_what_was_delivered_is_found(queue: QueueFace) -> None:

@@ -10,15 +10,18 @@ import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome
 from tests.contract.phrases import (
+    DAY,
     DEFAULT_LEASE,
     HOUR,
+    PATIENCE,
     claim,
     everything_in,
+    in_background,
     keys_of,
     snapshot,
 )
 from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.stores import START
+from tests.fixtures.stores import START, OpenQueue
 
 Connect = Callable[[], Any]
 
@@ -84,6 +87,20 @@ def test_what_is_offered_within_vanishes_with_the_rollback(
     assert queue.stats().total == 0
     assert queue.try_poll() is None
     assert queue.offer("a", 1) is OfferOutcome.CREATED
+
+
+def test_the_commit_wakes_a_waiting_poll(open_queue: OpenQueue, connect: Connect) -> None:
+    queue = open_queue(poll_interval=DAY)
+    waiting = in_background(queue.poll)
+    queue.stats()
+    connection = connect()
+    queue.within(connection).offer("a", 1)
+    queue.stats()
+    assert not waiting.done()
+    connection.commit()
+    delivery = waiting.result(PATIENCE)
+    assert delivery is not None
+    assert delivery.ack()
 
 
 def test_an_order_and_its_message_are_one(queue: QueueFace, connect: Connect) -> None:

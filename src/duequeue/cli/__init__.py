@@ -1,6 +1,7 @@
 """The `duequeue` command: one short file per family of commands."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)
+    except BrokenPipeError:  # whoever read our output, `head` perhaps, has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
+        return 1
     except (DueQueueError, ValueError) as error:
         print(f"duequeue: {error}", file=sys.stderr)
         return 1

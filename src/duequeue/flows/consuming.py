@@ -2,22 +2,36 @@
 
 import logging
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
 from duequeue.actions import Flow
 from duequeue.flows.context import Context
 from duequeue.flows.settling import storable
+from duequeue.flows.telling import tell_buried, tell_lost
 from duequeue.instants import MILLISECOND
 from duequeue.parcel import Parcel
 from duequeue.store import Burial, Lease, Release
-from duequeue.verdict import Acked, Parked, Released
+from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
 from duequeue.workload import Done
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
 
 logger = logging.getLogger("duequeue.consumer")
+
+
+def verdict_on(
+    context: Context[T], parcel: Parcel[T], outcome: object, rules: Rules
+) -> Verdict | None:
+    """Judge what a handler returned or raised; None if there is nothing left to settle."""
+    if parcel.lost:
+        return None
+    if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
+        words = "queue %r: the handler failed on %r, attempt %d"
+        logger.warning(words, context.name, parcel.key, parcel.attempt, exc_info=outcome)
+    return None if parcel.settled else judge(outcome, parcel.attempt, rules)
 
 
 def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
@@ -34,13 +48,17 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
                 releases.append(Release(parcel.lease, now + delay // MILLISECOND))
             case Parked(reason):
                 burials.append(Burial(parcel.lease, parcel.attempt, storable(reason)))
+    won: set[int] = set()
     if acks:
-        yield from context.run(partial(context.store.ack, acks))
+        won |= yield from context.run(partial(context.store.ack, acks))
     if releases:
-        yield from context.run(partial(context.store.release, releases))
+        won |= yield from context.run(partial(context.store.release, releases))
         yield from context.announce(min(release.due_at for release in releases), now)
     if burials:
-        yield from context.run(partial(context.store.bury, burials, now))
+        won |= yield from context.run(partial(context.store.bury, burials, now))
+    parcels = [parcel for parcel, _ in done]
+    tell_buried(context, parcels, burials, won)
+    tell_lost(context, parcels, won)
 
 
 def give_back(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
@@ -50,6 +68,11 @@ def give_back(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
         yield from context.run(partial(context.store.give_back, leases))
         now = context.now()
         yield from context.announce(min(parcel.due_millis for parcel in parcels), now)
+
+
+def abandon(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+    """Release messages whose handlers were given up on; they were delivered, and that counts."""
+    return settle(context, [Done(parcel, Released(timedelta(0))) for parcel in parcels])
 
 
 def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]:
@@ -64,6 +87,7 @@ def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]
     for parcel in aging:
         if parcel.lease.id in won:
             parcel.extended_to(until)
-        else:
+        elif not parcel.settled:
             logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
             lost.append(parcel)
+    tell_lost(context, lost, won)

@@ -10,12 +10,18 @@ from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.clock import Clock
 from duequeue.codec import Codec
+from duequeue.events import Events
 from duequeue.instants import to_millis
 from duequeue.lookout import Lookout
 from duequeue.store import Operation, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+# Other processes are told of messages due within this time, or within our own poll interval if
+# that is longer: theirs is not known here.
+TOLD_AHEAD = 60_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Context(Generic[T]):
     clock: Clock
     bell: Bell
     lookout: Lookout
+    events: Events
     alerts: Alerts | None
     retry: RetryPolicy
     lease: int
@@ -48,7 +55,7 @@ class Context(Generic[T]):
     def announce(self, due_at: int, now: int) -> Flow[None]:
         """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""
         self.notice(due_at)
-        if due_at > now + self.poll_interval:
+        if due_at > now + max(self.poll_interval, TOLD_AHEAD):
             return  # the others see it at their next regular look
         if self.alerts is None:
             yield from self.run(partial(self.store.notify, due_at))

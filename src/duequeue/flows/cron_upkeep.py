@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger("duequeue.cron")
 
+# Long enough for a pool to get rid of its lost connections; but other crons wait for this one.
+BRIEFLY = RetryPolicy(budget=timedelta(seconds=1))
 RETRY_AFTER = timedelta(seconds=10)
 LOOK_WHILE_PAUSED = timedelta(minutes=1)
 
@@ -42,11 +44,8 @@ class Upkeep(Generic[T]):
         return self._run(self._context)
 
     def run(self) -> Flow[int | None]:
-        """Do what is to be done; return when to run again, in milliseconds, None for never.
-
-        In a single try: other crons wait for this one.
-        """
-        return self._run(replace(self._context, retry=RetryPolicy.never()))
+        """Do what is to be done; return when to run again, in milliseconds, None for never."""
+        return self._run(replace(self._context, retry=BRIEFLY))
 
     def _run(self, context: Context[T]) -> Flow[int | None]:
         now = context.now()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.actions import Flow
+from duequeue.events import Offered
 from duequeue.flows.arguments import due_millis
 from duequeue.flows.context import Context
 from duequeue.headers import encode_headers
@@ -57,7 +58,10 @@ def _offer_chunks(
 
 
 def _offer_chunk(context: Context[T], records: list[Record], now: int) -> Flow[list[OfferOutcome]]:
-    outcomes = yield from context.run(partial(context.store.offer, records, now))
+    if context.events.listeners:
+        outcomes = yield from _offer_watched(context, records, now)
+    else:
+        outcomes = yield from context.run(partial(context.store.offer, records, now))
     changed = [
         record.due_at
         for record, outcome in zip(records, outcomes, strict=True)
@@ -65,6 +69,18 @@ def _offer_chunk(context: Context[T], records: list[Record], now: int) -> Flow[l
     ]
     if changed:
         yield from context.announce(min(changed), now)
+    return outcomes
+
+
+def _offer_watched(
+    context: Context[T], records: list[Record], now: int
+) -> Flow[list[OfferOutcome]]:
+    with context.events.offering(records) as stamped:
+        outcomes = yield from context.run(partial(context.store.offer, stamped, now))
+        created = outcomes.count(OfferOutcome.CREATED)
+        updated = outcomes.count(OfferOutcome.UPDATED)
+        ignored = len(outcomes) - created - updated
+        context.events.emit(Offered(context.name, created, updated, ignored))
     return outcomes
 
 

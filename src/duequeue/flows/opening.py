@@ -10,6 +10,7 @@ from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
+from duequeue.events import Events
 from duequeue.flows.arguments import checked_max_attempts
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis
@@ -64,6 +65,7 @@ class Opening(Generic[T]):
             clock=self.clock,
             bell=bell,
             lookout=lookout,
+            events=Events(),
             alerts=self.backend.alerts(kind, on_alert),
             retry=self.retry,
             lease=self.lease,

@@ -16,6 +16,8 @@ from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
 from duequeue.flows.context import Context
 from duequeue.flows.settling import storable
+from duequeue.flows.telling import tell_buried, tell_delivered
+from duequeue.lookout import Turn
 from duequeue.polling import Outlook, pause_before_next_look
 from duequeue.store import Burial, Claimed
 
@@ -24,8 +26,6 @@ D = TypeVar("D")
 
 # How a face makes its deliveries: what was claimed, the payload, when, and until when.
 Wrap: TypeAlias = Callable[[Claimed, T, int, int], D]
-
-NOTHING_YET = -1
 
 logger = logging.getLogger("duequeue")
 
@@ -39,7 +39,8 @@ def poll_many(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: timedelta | float | None
 ) -> Flow[list[D]]:
     """Lease what is due, waiting for it if need be."""
-    return _wait(context, wrap, checked_limit(limit), timeout_millis(timeout))
+    most, millis = checked_limit(limit), timeout_millis(timeout)
+    return _wait(context, wrap, most, millis) if most else _look(context, wrap, most)
 
 
 def _wait(
@@ -47,14 +48,15 @@ def _wait(
 ) -> Flow[list[D]]:
     began, now = monotonic(), context.now()
     began_at = now
-    lookout, bell, interval = context.lookout, context.bell, context.poll_interval
-    with _rung_by(context.clock, bell):
-        heard = NOTHING_YET
+    lookout, bell = context.lookout, context.bell
+    with _rung_by(context.clock, bell), _taking_turns(context):
+        first_look = True
         while True:
-            rung, heard = bell.rings != heard, bell.rings
-            if rung or lookout.take_turn(now, interval):
+            heard = bell.rings
+            if (yield from _is_due(context, now)) or first_look:
+                first_look = False
                 found = yield from _look_for_all(context, wrap, limit, now)
-                if found or limit == 0:
+                if found:
                     return found
                 now = context.now()
             # Time passes by the injected clock or by the real one, whichever is faster: a test
@@ -64,29 +66,45 @@ def _wait(
             pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
             if pause is None:
                 return []
-            yield from _listen(context, heard, pause)
+            if context.alerts is not None:
+                context.alerts.listen(pause)
+            yield Listen(bell, heard, lookout.next_look, pause)
             now = context.now()
+
+
+def _is_due(context: Context[T], now: int) -> Flow[bool]:
+    """Tell whether to claim now; a regular look with nothing to claim is a single read."""
+    turn = context.lookout.take_turn(now, context.poll_interval)
+    if turn is not Turn.REGULAR:
+        return turn is not None
+    earliest = yield from context.run(partial(context.store.earliest_due, now))
+    if earliest is not None:
+        context.lookout.expect(earliest)
+    return earliest is not None and earliest <= now
 
 
 def _look_for_all(context: Context[T], wrap: Wrap[T, D], limit: int, now: int) -> Flow[list[D]]:
     """Look once on behalf of everybody who waits in this process."""
-    found = yield from _look(context, wrap, limit)
-    if len(found) == limit:
-        context.bell.ring(now)  # there may be more: the next one's turn
-    if not found:
-        next_due = yield from context.run(partial(context.store.next_due, now))
-        context.lookout.looked(now, context.poll_interval, next_due)
+    # Another has to look at once, unless this look ends well and learns when the next is due.
+    next_look: int | None = now
+    try:
+        found = yield from _look(context, wrap, limit)
+        if not found:
+            next_look = yield from context.run(partial(context.store.next_due, now))
+    finally:
+        if next_look is not None:
+            context.lookout.expect(next_look)
     return found
 
 
-def _listen(context: Context[T], heard: int, seconds: float) -> Flow[None]:
-    if context.alerts is not None:
-        context.alerts.listen()
-    try:
-        yield Listen(context.bell, heard, context.lookout.next_look, seconds)
-    except BaseException:
-        context.bell.ring_all()  # the ring that was meant for us must not be lost
-        raise
+@contextmanager
+def _taking_turns(context: Context[T]) -> Iterator[None]:
+    """Wait together with the others; whoever leaves wakes another to look in its place."""
+    with context.bell.telling(context.lookout.expect):
+        try:
+            yield
+        finally:
+            context.bell.ring(context.lookout.next_look)
 
 
 @contextmanager
@@ -111,10 +129,12 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
         claimed = yield from context.run(claim)
         good, burials = _sort_out(context, claimed)
         found += [wrap(each, payload, now, until) for each, payload in good]
+        tell_delivered(context, (each for each, _ in good), now)
         if not burials:
             break
         try:
-            yield from context.run(partial(context.store.bury, burials, now))
+            won = yield from context.run(partial(context.store.bury, burials, now))
+            tell_buried(context, claimed, burials, won)
         except StoreError:
             # They stay leased and come again; what was claimed beside them must not wait.
             logger.exception("queue %r: could not bury %d messages", context.name, len(burials))

@@ -8,6 +8,7 @@ from typing import TypeVar
 from duequeue.actions import Flow
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
+from duequeue.flows.telling import tell_buried
 from duequeue.instants import positive_millis
 from duequeue.parcel import Parcel
 from duequeue.store import Burial, Lease, Release
@@ -20,6 +21,11 @@ def ack_many(context: Context[T], parcels: Sequence[Parcel[T]]) -> Flow[int]:
     for parcel in parcels:
         if not isinstance(parcel, Parcel):
             raise TypeError(f"deliveries must be deliveries, not {type(parcel).__name__}")
+        if parcel.queue_name != context.name:
+            raise ValueError(
+                f"deliveries must be of the queue {context.name!r}; "
+                f"{parcel.key!r} is of {parcel.queue_name!r}"
+            )
     return _ack(context, [parcel.lease for parcel in parcels])
 
 
@@ -66,11 +72,12 @@ def bury(context: Context[T], parcel: Parcel[T], reason: str) -> Flow[bool]:
     """Park the message."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
-    return _bury(context, Burial(parcel.lease, parcel.attempt, storable(reason)))
+    return _bury(context, parcel, Burial(parcel.lease, parcel.attempt, storable(reason)))
 
 
-def _bury(context: Context[T], burial: Burial) -> Flow[bool]:
+def _bury(context: Context[T], parcel: Parcel[T], burial: Burial) -> Flow[bool]:
     won = yield from context.run(partial(context.store.bury, [burial], context.now()))
+    tell_buried(context, [parcel], [burial], won)
     return bool(won)
 
 

@@ -195,6 +195,12 @@ class MemoryStore:
         return self._table.next_due(now)
 
     @at_once
+    def earliest_due(self, now: int) -> int | None:
+        """Walk over everything that is free."""
+        free = (entry.due_at for entry in self._table.by_id.values() if entry.leased_until <= now)
+        return min(free, default=None)
+
+    @at_once
     def buried(self, limit: int) -> list[Buried]:
         """List the buried."""
         return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]

@@ -114,12 +114,14 @@ class SqlStore:
         return (yield from self.ack([burial.lease for burial in burials]))
 
     def read(self, key: str) -> Steps[Stored | Buried | None]:
-        """Look among the live, then among the buried."""
+        """Look among the live and the buried; the live one counts."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
-        if rows:
-            return Stored(*rows[0])
-        rows = yield Query("find_buried", {**self._kind, "key": key})
-        return Buried(*rows[0]) if rows else None
+        found: Stored | Buried | None = None
+        for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
+            if buried_at is None:
+                return Stored(payload, asked_at, due_at, leased_until, attempts, headers)
+            found = Buried(key, payload, asked_at, attempts, reason, buried_at, headers)
+        return found
 
     def drop(self, key: str) -> Steps[bool]:
         """Delete by key."""
@@ -139,6 +141,11 @@ class SqlStore:
     def next_due(self, now: int) -> Steps[int | None]:
         """Look up the first index entry after now."""
         rows: list[Row] = yield Query("next_due", {**self._kind, "now": now})
+        return rows[0][0] if rows else None
+
+    def earliest_due(self, now: int) -> Steps[int | None]:
+        """Look up the first index entry that is not leased."""
+        rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
         return rows[0][0] if rows else None
 
     def buried(self, limit: int) -> Steps[list[Buried]]:

@@ -152,7 +152,7 @@ class PostgresAlerts:
         """Have a NOTIFY sent."""
         self._switchboard.tell(self._settings, self._kind, due_at)
 
-    def listen(self) -> None:
+    def listen(self, seconds: float) -> None:  # noqa: ARG002 - the line stays until the queue is closed
         """Have LISTEN going."""
         self._switchboard.listen(self._settings)
 

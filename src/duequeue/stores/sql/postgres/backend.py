@@ -24,8 +24,8 @@ class PostgresBackend:
 
     @property
     def address(self) -> str:
-        """Host, port and database."""
-        return str(self._settings.address)
+        """Host, port and database, and the options that may name a schema."""
+        return self._settings.address.place
 
     def session(self) -> Session:
         """Use a pool of connections."""

@@ -46,6 +46,12 @@ class Address:
         database = self._parts.get("dbname") or self._parts.get("user") or ""
         return f"{host}:{self._parts.get('port') or 5432}/{database}"
 
+    @property
+    def place(self) -> str:
+        """Name what the tables of this connection string are, in this process: schemas too."""
+        options = self._parts.get("options")
+        return f"{self} {options}" if options else str(self)
+
     def clean(self, text: str) -> str:
         """Blot the password out of a driver's words."""
         password = self._parts.get("password")

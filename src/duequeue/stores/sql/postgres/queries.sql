@@ -99,8 +99,15 @@ ORDER BY lease.position
 FOR UPDATE OF stored;
 
 -- name: find_message
-SELECT payload, asked_at, due_at, leased_until, attempt, headers
-FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+-- The live message and the newest burial, in one statement: between two, one could become the other.
+SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
+UNION ALL
+SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at
+FROM (
+    SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+    ORDER BY id DESC LIMIT 1
+) AS newest;
 
 -- name: drop_message
 DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
@@ -123,6 +130,12 @@ SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND due_at > :now
 ORDER BY due_at LIMIT 1;
 
+-- name: earliest_due
+-- What an idle consumer asks at every regular look: one read, no write.
+SELECT due_at FROM duequeue_message
+WHERE kind_id = :kind_id AND leased_until <= :now
+ORDER BY due_at, id LIMIT 1;
+
 -- name: notify_waiters
 -- Delivered when the transaction commits.
 SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at AS bigint), CAST(:kind AS text)));
@@ -131,11 +144,6 @@ SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at 
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
-
--- name: find_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at, headers
-FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
-ORDER BY id DESC LIMIT 1;
 
 -- name: lock_buried
 -- Held until the transaction ends, so that one burial is revived once.

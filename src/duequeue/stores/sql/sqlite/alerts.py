@@ -10,8 +10,8 @@ from duequeue.alerts import OnAlert
 logger = logging.getLogger("duequeue.sqlite")
 
 LOOK_EVERY = 0.005
-# A waiting consumer asks again at every look; whoever has not asked for so long is not waiting.
-LISTEN_FOR = 10.0
+# A consumer that goes on waiting asks again in time; a thread each time would cost more.
+LINGER = 5.0
 
 
 class FileAlerts:
@@ -28,10 +28,10 @@ class FileAlerts:
     def tell(self, due_at: int) -> None:
         """Do nothing: the commit is the message."""
 
-    def listen(self) -> None:
+    def listen(self, seconds: float) -> None:
         """Watch for a while longer."""
         with self._lock:
-            self._until = monotonic() + LISTEN_FOR
+            self._until = max(self._until, monotonic() + seconds + LINGER)
             if not self._watching and not self._closed.is_set():
                 self._watching = True
                 threading.Thread(target=self._watch, name="duequeue-watch", daemon=True).start()

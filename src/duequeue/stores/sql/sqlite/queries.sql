@@ -56,8 +56,15 @@ SELECT kind_id, key, payload, headers, asked_at, :attempts, :reason, :now
 FROM duequeue_message WHERE id = :id AND lease_token = :token;
 
 -- name: find_message
-SELECT payload, asked_at, due_at, leased_until, attempt, headers
-FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+-- The live message and the newest burial, in one statement: between two, one could become the other.
+SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
+UNION ALL
+SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at
+FROM (
+    SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+    ORDER BY id DESC LIMIT 1
+) AS newest;
 
 -- name: drop_message
 DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
@@ -80,6 +87,12 @@ SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND due_at > :now
 ORDER BY due_at LIMIT 1;
 
+-- name: earliest_due
+-- What an idle consumer asks at every regular look: one read, no write.
+SELECT due_at FROM duequeue_message
+WHERE kind_id = :kind_id AND leased_until <= :now
+ORDER BY due_at, id LIMIT 1;
+
 -- name: notify_waiters
 -- Every commit shows in data_version; there is nothing to add.
 SELECT :sender, :due_at, :kind;
@@ -88,11 +101,6 @@ SELECT :sender, :due_at, :kind;
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers
 FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
-
--- name: find_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at, headers
-FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
-ORDER BY id DESC LIMIT 1;
 
 -- name: lock_buried
 -- Held until the transaction ends, so that one burial is revived once.

@@ -75,7 +75,10 @@ class BorrowedSqliteSession:
             raise TypeError(
                 f"connection must be a sqlite3.Connection, not {type(connection).__name__}"
             )
-        if not connection.in_transaction and connection.isolation_level is None:
+        # `autocommit` is new in Python 3.12, where it overrules the older `isolation_level`.
+        autocommit = getattr(connection, "autocommit", None)
+        commits_by_itself = autocommit is True or connection.isolation_level is None
+        if not connection.in_transaction and commits_by_itself:
             raise ValueError("connection has no open transaction: execute BEGIN on it first")
         self._perform = Performer(connection, owned=False)
 

@@ -1,0 +1,184 @@
+"""What happens in a queue, told to whoever listens. Nothing is told while nobody does."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from threading import Lock
+from time import perf_counter
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from duequeue.parcel import Parcel
+from duequeue.store import Record
+from duequeue.verdict import Acked, Parked, Released, Verdict
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+logger = logging.getLogger("duequeue")
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Messages were offered together; how many had which outcome."""
+
+    queue_name: str
+    created: int
+    updated: int
+    ignored: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A message was leased, so long after the instant its producer asked for."""
+
+    queue_name: str
+    key: str
+    attempt: int
+    lateness: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """A handler has ended; without a verdict it settled the message itself, or lost it."""
+
+    queue_name: str
+    key: str
+    attempt: int
+    duration: timedelta
+    verdict: Verdict | None
+    error: BaseException | None
+
+    @property
+    def outcome(self) -> str:
+        """What becomes of the message: acked, released, buried or settled."""
+        match self.verdict:
+            case Acked():
+                return "acked"
+            case Released():
+                return "released"
+            case Parked():
+                return "buried"
+            case None:
+                return "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """A message was parked out of the queue."""
+
+    queue_name: str
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """A consumer found that a message it worked on is no longer its own."""
+
+    queue_name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFailed:
+    """The store did not serve a consumer, which will try again."""
+
+    queue_name: str
+    error: BaseException
+
+
+Event: TypeAlias = Offered | Delivered | Handled | Buried | LeaseLost | StoreFailed
+Listener: TypeAlias = Callable[[Event], object]
+
+EndOffering: TypeAlias = Callable[[BaseException | None], None]
+EndHandling: TypeAlias = Callable[[Handled | None], None]
+# What a handler returned or raised, and what becomes of the message.
+Tell: TypeAlias = Callable[[object, Verdict | None], None]
+
+
+class Tracing(Protocol):
+    """Follows messages from producers to handlers. Each method begins, and returns what ends."""
+
+    def offering(self, records: list[Record]) -> tuple[list[Record], EndOffering]:
+        """Return the records with headers that lead back to here."""
+
+    def handling(self, parcel: Parcel[Any]) -> EndHandling:
+        """Go on where the message was offered."""
+
+
+class Events:
+    """One opened queue's listeners. Whoever tracks messages besides is also a listener."""
+
+    def __init__(self) -> None:
+        self.listeners: tuple[Listener, ...] = ()
+        self.tracing: Tracing | None = None
+        self._lock = Lock()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event, in the thread where it happens; return the undoing."""
+        if not callable(listener):
+            raise TypeError(f"listener must be callable, not {type(listener).__name__}")
+        told = partial(listener)  # of its own, should the same listener subscribe twice
+        with self._lock:
+            self.listeners = (*self.listeners, told)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self.listeners = tuple(each for each in self.listeners if each is not told)
+
+        return unsubscribe
+
+    def emit(self, event: Event) -> None:
+        """Tell every listener; one that raises is logged, and disturbs nobody."""
+        for listener in self.listeners:
+            _guarded(listener, event)
+
+    @contextmanager
+    def offering(self, records: list[Record]) -> Iterator[list[Record]]:
+        """Surround an offer: the records in the block are the ones to store."""
+        begun = None if self.tracing is None else _guarded(self.tracing.offering, records)
+        stamped, end = begun or (records, _nothing)
+        try:
+            yield stamped
+        except BaseException as error:
+            _guarded(end, error)
+            raise
+        _guarded(end, None)
+
+    @contextmanager
+    def handling(self, parcel: Parcel[Any]) -> Iterator[Tell]:
+        """Surround a handler: the block is to tell how it ended."""
+        event: Handled | None = None
+        end = (
+            None if self.tracing is None else _guarded(self.tracing.handling, parcel)
+        ) or _nothing
+        began = perf_counter()
+
+        def tell(outcome: object, verdict: Verdict | None) -> None:
+            nonlocal event
+            duration = timedelta(seconds=perf_counter() - began)
+            error = outcome if isinstance(outcome, BaseException) else None
+            name, key, attempt = parcel.queue_name, parcel.key, parcel.attempt
+            event = Handled(name, key, attempt, duration, verdict, error)
+            self.emit(event)
+
+        try:
+            yield tell
+        finally:
+            _guarded(end, event)
+
+
+def _guarded(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
+    """Call what is not ours: it may fail, the queue may not."""
+    try:
+        return call(*args, **kwargs)
+    except Exception:
+        logger.exception("a listener failed: %r", call)
+        return None
+
+
+def _nothing(_: object) -> None:
+    pass

@@ -1,0 +1,51 @@
+"""A function that `@queue.handler` has tied to its queue."""
+
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from typing import Generic, TypedDict, TypeVar
+
+from duequeue.backoff import Backoff
+
+D = TypeVar("D")
+R = TypeVar("R")
+C = TypeVar("C")
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """How messages are consumed; what is left out is as `consume` has it."""
+
+    concurrency: int
+    batch: int
+    backoff: Backoff | None
+    max_attempts: int | None
+
+
+class BoundHandler(Generic[D, R, C]):
+    """Still the function when called; `consume` has the queue's messages handed to it."""
+
+    def __init__(self, function: Callable[[D], R], start: Callable[[], C]) -> None:
+        self._function = function
+        self._start = start
+        update_wrapper(self, function)
+
+    def __call__(self, delivery: D) -> R:
+        """Call the function, as a test would."""
+        return self._function(delivery)
+
+    def consume(self) -> C:
+        """Start a consumer with the options given to the decorator."""
+        return self._start()
+
+    def __repr__(self) -> str:
+        return f"<handler {getattr(self._function, '__qualname__', self._function)}>"
+
+
+def bind(
+    consume: Callable[..., C], function: Callable[[D], R] | None, options: ConsumerOptions
+) -> BoundHandler[D, R, C] | Callable[[Callable[[D], R]], BoundHandler[D, R, C]]:
+    """Decorate a function, or, before there is one, return what will."""
+    if function is None:
+        return lambda function: BoundHandler(function, partial(consume, function, **options))
+    if not callable(function):
+        raise TypeError(f"handler must decorate a function, not {type(function).__name__}")
+    return BoundHandler(function, partial(consume, function, **options))

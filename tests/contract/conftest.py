@@ -1,0 +1,51 @@
+"""Consumers that stop by themselves when their test ends."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+import pytest
+
+from tests.contract.stage import NO_GRACE, ConsumerFace, Stage
+from tests.fixtures.faces import Face, QueueFace, SyncFace
+
+
+class Consume(Protocol):
+    """Starts consumers, by default with the stage as their handler."""
+
+    def __call__(
+        self, queue: QueueFace, handler: Callable[[Any], object] | None = None, **options: Any
+    ) -> ConsumerFace: ...
+
+
+@pytest.fixture
+def stage(face: Face, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The handler under the test's direction."""
+    on_threads = isinstance(face, SyncFace)
+    stage = Stage(None if on_threads else request.getfixturevalue("loop_thread"))
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def consume(stage: Stage, queue: QueueFace) -> Iterator[Consume]:
+    """A factory of consumers; a plain function is a handler for either face."""
+    with ExitStack() as started:
+
+        def start(
+            queue: QueueFace, handler: Callable[[Any], object] | None = None, **options: Any
+        ) -> ConsumerFace:
+            suited = stage.handler if handler is None else _suited(handler, stage)
+            queue_of_either_face: Any = queue
+            consumer: ConsumerFace = stage.face_of(queue_of_either_face.consume(suited, **options))
+            started.callback(consumer.stop, NO_GRACE)
+            return consumer
+
+        yield start
+
+
+def _suited(handler: Callable[[Any], object], stage: Stage) -> Callable[[Any], object]:
+    async def awaited(delivery: Any) -> object:
+        return handler(delivery)
+
+    return handler if stage.on_threads else awaited

@@ -1,0 +1,101 @@
+"""Every Python block of the documentation runs, and prints what the page says it prints.
+
+The blocks of a page run in order, in one namespace and an empty folder. A `text` block right after
+a Python block is its output.
+"""
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+import duequeue
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+RUNNABLE = [ROOT / "README.md", DOCS / "tutorial.md", *sorted(DOCS.glob("guides/*.md"))]
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+POSTGRES = "postgresql://localhost/app"
+
+_BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A Python block, the line it starts on, and what it prints if the page says so."""
+
+    line: int
+    code: str
+    output: str | None
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [
+        Block(text.count("\n", 0, found.start(1)), found[1], found[2])
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+def test_every_block_runs(
+    page: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = page.read_text("utf-8")
+    if POSTGRES in text:
+        text = text.replace(POSTGRES, request.getfixturevalue("postgres_url"))
+    monkeypatch.chdir(tmp_path)
+    # A module of its own, because dataclasses look for the one that they were defined in.
+    module = ModuleType("documented")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    blocks = blocks_of(text)
+    assert blocks, "a page that shows how shows it in Python"
+    for block in blocks:
+        code = compile("\n" * block.line + block.code, name_of(page), "exec")
+        exec(code, module.__dict__)  # noqa: S102 - running the page is the test
+        printed = capsys.readouterr().out
+        if block.output is not None:
+            assert printed == block.output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target, heading in _LINK.findall(_FENCE.sub("", page.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{target} is not there"
+        if heading:
+            assert heading in anchors_of(linked), f"{target} has no heading for #{heading}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    text = _FENCE.sub("", page.read_text("utf-8"))
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in _HEADING.findall(text)
+    }
+
+
+def test_the_reference_names_every_public_name() -> None:
+    reference = (DOCS / "reference" / "api.md").read_text("utf-8")
+    assert [name for name in duequeue.__all__ if f"`{name}" not in reference] == []
+
+
+def test_the_site_lists_every_page() -> None:
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
+    assert [page for page in pages if f": {page}\n" not in site] == []

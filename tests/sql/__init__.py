@@ -1,0 +1,1 @@
+"""What the SQL stores do in SQL: catalogues, plans, round trips, schema, errors."""

@@ -1,0 +1,78 @@
+"""The plans of the very statements that a queue runs, as the server reports them."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import psycopg
+from psycopg.errors import Diagnostic
+
+from duequeue import Queue
+from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
+
+T = TypeVar("T")
+
+# What auto_explain would write to the server's log comes to the client instead.
+REPORT_PLANS = """
+    LOAD 'auto_explain';
+    SET auto_explain.log_min_duration = 0;
+    SET auto_explain.log_analyze = on;
+    SET auto_explain.log_buffers = on;
+    SET auto_explain.log_format = json;
+    SET auto_explain.log_level = notice;
+"""
+
+
+class Plan(NamedTuple):
+    """What the server did for one statement."""
+
+    query: str
+    nodes: list[dict[str, Any]]
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of its nodes."""
+        return {node["Node Type"] for node in self.nodes}
+
+    @property
+    def indexes(self) -> set[str]:
+        """The indexes it used."""
+        return {node["Index Name"] for node in self.nodes if "Index Name" in node}
+
+    @property
+    def buffers(self) -> int:
+        """How many pages it touched."""
+        root = self.nodes[0]
+        return int(root["Shared Hit Blocks"] + root["Shared Read Blocks"])
+
+
+class Explaining:
+    """A queue on a connection with a session's own settings, whose statements show their plans."""
+
+    def __init__(self, queue: Queue[Any], connection: psycopg.Connection) -> None:
+        self.queue = queue
+        self.connection = connection
+        self._plans: list[Plan] = []
+        connection.execute(SESSION_SETTINGS)
+        connection.execute(REPORT_PLANS)
+        connection.commit()
+        connection.add_notice_handler(self._note)
+
+    def plans_of(self, call: Callable[[Queue[Any]], T]) -> tuple[T, list[Plan]]:
+        """Make a call in a transaction; return its result, and its plans in order."""
+        self._plans = []
+        with self.connection.transaction():
+            result = call(self.queue.within(self.connection))
+        return result, self._plans
+
+    def _note(self, notice: Diagnostic) -> None:
+        _, reported, plan = (notice.message_primary or "").partition("plan:\n")
+        if reported:
+            parsed = json.loads(plan)
+            self._plans.append(Plan(parsed["Query Text"], list(_nodes(parsed["Plan"]))))
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)

@@ -1,0 +1,163 @@
+"""A million messages that are not due yet cost a consumer nothing, whatever the statistics say."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from operator import methodcaller
+from typing import Any
+
+import psycopg
+import pytest
+
+from duequeue import Delivery, ManualClock, Message, Queue
+from tests.contract.phrases import DAY, MINUTE
+from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.stores import START
+from tests.sql.explaining import Explaining, Plan
+
+DUE = "duequeue_message_due"
+PRIMARY_KEY = "duequeue_message_pkey"
+KEY = "duequeue_message_key"
+
+A_MILLION_FUTURE_MESSAGES = """
+    INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)
+    SELECT due_at, due_at, 0, kind.id, 'future-' || due_at, '\\x31'
+    FROM duequeue_kind AS kind, generate_series(%(after)s + 1, %(after)s + 1000000) AS due_at
+"""
+
+# A table's statistics are two numbers and its samples. Never analyzed; analyzed while it was
+# empty; analyzed after a drain, when its pages were still there; and as they are.
+STATISTICS = {
+    "none": """
+        UPDATE pg_class SET relpages = 0, reltuples = -1 WHERE relname LIKE 'duequeue_message%';
+        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
+    """,
+    "of an empty table": """
+        UPDATE pg_class SET relpages = 0, reltuples = 0 WHERE relname LIKE 'duequeue_message%';
+        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
+    """,
+    "of a drained table": """
+        UPDATE pg_class
+        SET relpages = pg_relation_size(oid) / 8192, reltuples = 1
+        WHERE relname LIKE 'duequeue_message%';
+        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
+    """,
+    "fresh": "ANALYZE duequeue_message",
+}
+
+
+@pytest.fixture(scope="module")
+def million_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A database with a million messages that are due in a year."""
+    url = postgres_server.create_database()
+    Queue.open(url, "orders").close()
+    after = int((START + 365 * DAY).timestamp() * 1000)
+    with psycopg.connect(url, autocommit=True) as connection:
+        # The statistics are to be what each test says.
+        connection.execute("ALTER TABLE duequeue_message SET (autovacuum_enabled = off)")
+        connection.execute(A_MILLION_FUTURE_MESSAGES, {"after": after})
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(params=STATISTICS)
+def explaining(
+    request: pytest.FixtureRequest, million_url: str, clock: ManualClock
+) -> Iterator[Explaining]:
+    """The queue of the million, with each kind of statistics in turn."""
+    with (
+        Queue.open(million_url, "orders", clock=clock) as queue,
+        psycopg.connect(million_url) as connection,
+    ):
+        connection.execute("DELETE FROM duequeue_message WHERE due_at <= %s", [millis(clock)])
+        connection.execute(STATISTICS[request.param])
+        connection.commit()
+        yield Explaining(queue, connection)
+
+
+def millis(clock: ManualClock) -> int:
+    return int(clock.now().timestamp() * 1000)
+
+
+def assert_walks(plan: Plan, index: str) -> None:
+    """It goes down an index, and neither reads the table through nor puts it in order."""
+    assert index in plan.indexes, plan
+    assert not {kind for kind in plan.kinds if "Seq Scan" in kind or "Sort" in kind}, plan
+    assert not {kind for kind in plan.kinds if "Hash" in kind or "Bitmap" in kind}, plan
+
+
+def test_a_look_in_vain_reads_a_handful_of_pages(explaining: Explaining) -> None:
+    for _ in range(7):  # by then the statements are prepared
+        found, (claim, next_due) = explaining.plans_of(methodcaller("poll_many", 100, timedelta(0)))
+        assert found == []
+        for plan in (claim, next_due):
+            assert_walks(plan, DUE)
+            assert plan.buffers <= 10, plan
+
+
+def test_a_claim_reads_what_it_claims(explaining: Explaining) -> None:
+    explaining.queue.offer_batch([Message(f"order-{number}", "x" * 150) for number in range(1000)])
+    for _ in range(7):
+        found, (plan,) = explaining.plans_of(methodcaller("try_poll_many", 100))
+        assert len(found) == 100
+        assert_walks(plan, DUE)
+        assert_walks(plan, PRIMARY_KEY)
+        assert plan.buffers <= 15 * 100, plan
+    assert explaining.queue.stats().leased == 700
+
+
+def test_the_limit_binds(explaining: Explaining) -> None:
+    explaining.queue.offer_batch([Message(f"order-{number}", 1) for number in range(10_000)])
+    for claimed in range(5, 40, 5):
+        found, _ = explaining.plans_of(methodcaller("try_poll_many", 5))
+        assert len(found) == 5
+        assert explaining.queue.stats().leased == claimed
+
+
+def ack_some(queue: Queue[Any]) -> int:
+    return queue.ack_many(queue.try_poll_many(100))
+
+
+def extend_one(queue: Queue[Any]) -> bool:
+    return claim(queue).extend()
+
+
+def release_one(queue: Queue[Any]) -> bool:
+    return claim(queue).release(MINUTE)
+
+
+def bury_one(queue: Queue[Any]) -> bool:
+    return claim(queue).bury("enough")
+
+
+def claim(queue: Queue[Any]) -> Delivery[Any]:
+    delivery = queue.try_poll()
+    assert delivery is not None
+    return delivery
+
+
+@pytest.mark.parametrize("settle", [ack_some, extend_one, release_one, bury_one])
+def test_settling_goes_by_primary_key(
+    explaining: Explaining, settle: Callable[[Queue[Any]], int]
+) -> None:
+    explaining.queue.offer_batch([Message(f"order-{number}", 1) for number in range(1000)])
+    for _ in range(7):
+        won, (_, *plans) = explaining.plans_of(settle)
+        assert won
+        for plan in plans:
+            if "pg_notify" not in plan.query:
+                assert_walks(plan, PRIMARY_KEY)
+                assert plan.indexes == {PRIMARY_KEY}
+                assert "Nested Loop" in plan.kinds
+                assert plan.buffers <= 15 * won, plan
+
+
+@pytest.mark.parametrize("look", [methodcaller("read", "order-1"), methodcaller("drop", "order-1")])
+def test_keys_are_found_by_key(
+    explaining: Explaining, look: Callable[[Queue[Any]], object]
+) -> None:
+    for _ in range(7):
+        explaining.queue.offer("order-1", 1)
+        found, (plan,) = explaining.plans_of(look)
+        assert found
+        assert_walks(plan, KEY)
+        assert plan.buffers <= 15, plan
