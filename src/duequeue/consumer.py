@@ -70,6 +70,11 @@ class Consumer(Generic[T]):
         for n in range(concurrency):
             self._thread(self._run_handlers, f"handler-{n}")
 
+    @property
+    def in_hand(self) -> int:
+        """How many messages are leased by it: fetched, running, or handled but not yet settled."""
+        return self._load.in_hand
+
     def run(self) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         before = {

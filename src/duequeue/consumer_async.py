@@ -73,6 +73,11 @@ class AsyncConsumer(Generic[T]):
         self._keeper = asyncio.create_task(self._keep())
         self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
 
+    @property
+    def in_hand(self) -> int:
+        """How many messages are leased by it: fetched, running, or handled but not yet settled."""
+        return self._load.in_hand
+
     async def run(self) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         loop = asyncio.get_running_loop()

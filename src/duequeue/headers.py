@@ -14,7 +14,10 @@ def encode_headers(headers: Mapping[str, str] | None) -> str | None:
     """Return headers as a store keeps them; None stands for none."""
     if not headers:
         return None
-    if not all(isinstance(part, str) for pair in dict(headers).items() for part in pair):
+    given: object = headers
+    if not isinstance(given, Mapping) or not all(
+        isinstance(part, str) for pair in given.items() for part in pair
+    ):
         raise TypeError(f"headers must map strings to strings, not {headers!r}")
     try:
         text = _encode(dict(headers)).decode()

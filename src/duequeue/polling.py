@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-
 # Longer waits overflow in some waiting primitives; waking up once an hour costs nothing.
 LONGEST_PAUSE = 3600.0
 

@@ -99,6 +99,11 @@ class Workload(Generic[P]):
         return not self._running
 
     @property
+    def in_hand(self) -> int:
+        """How many messages are fetched, running, or not settled yet."""
+        return len(self._waiting) + len(self._running) + len(self._done)
+
+    @property
     def unsettled(self) -> int:
         """How many handled messages are not settled yet."""
         return len(self._done)

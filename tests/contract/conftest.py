@@ -1,13 +1,18 @@
 """Consumers that stop by themselves when their test ends."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any, Protocol
 
 import pytest
 
+from duequeue import ManualClock
+from tests.contract.ledger import Ledger, OpenCounted, open_awaiting, open_blocking
+from tests.contract.phrases import DEFAULT_POLL_INTERVAL
 from tests.contract.stage import NO_GRACE, ConsumerFace, Stage
-from tests.fixtures.faces import Face, QueueFace, SyncFace
+from tests.fixtures.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
 
 
 class Consume(Protocol):
@@ -42,6 +47,30 @@ def consume(stage: Stage, queue: QueueFace) -> Iterator[Consume]:
             return consumer
 
         yield start
+
+
+@pytest.fixture
+def open_counted(
+    face: Face, store_url: str, clock: ManualClock, request: pytest.FixtureRequest
+) -> Iterator[OpenCounted]:
+    """A factory of queues that keep count."""
+    with ExitStack() as opened:
+
+        def open_one(
+            *, poll_interval: timedelta = DEFAULT_POLL_INTERVAL
+        ) -> tuple[QueueFace, Ledger]:
+            counter: Counter[str] = Counter()
+            queue: Any
+            if isinstance(face, SyncFace):
+                queue = open_blocking(store_url, clock, counter, poll_interval)
+            else:
+                loop: LoopThread = request.getfixturevalue("loop_thread")
+                opening = open_awaiting(store_url, clock, counter, poll_interval)
+                queue = Blocking(loop.run(lambda: opening), loop)
+            opened.callback(queue.close)
+            return queue, counter
+
+        yield open_one
 
 
 def _suited(handler: Callable[[Any], object], stage: Stage) -> Callable[[Any], object]:

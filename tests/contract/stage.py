@@ -1,17 +1,17 @@
-"""A handler that the test directs, on threads and on tasks alike: it begins, and waits for a cue."""
+"""A handler that the test directs, on threads and on tasks alike: it begins, and awaits a cue."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from tests.contract.phrases import PATIENCE
-from tests.fixtures.faces import Blocking, DeliveryFace, LoopThread
+from tests.contract.phrases import PATIENCE, snapshot
+from tests.fixtures.faces import Blocking, DeliveryFace, LoopThread, QueueFace
 
 NO_GRACE = timedelta(0)
 LITTLE_GRACE = timedelta(milliseconds=20)
@@ -115,3 +115,13 @@ def until(what_is_true: Callable[[], bool]) -> None:
     gives_up_at = monotonic() + PATIENCE
     while not what_is_true():
         assert monotonic() < gives_up_at, "it never came true"
+
+
+def until_gone(queue: QueueFace, key: str) -> None:
+    """Ask until a message was acked."""
+    until(lambda: not queue.contains(key))
+
+
+def until_leased(queue: QueueFace, key: str, end: datetime) -> None:
+    """Ask until a message is leased until then."""
+    until(lambda: snapshot(queue, key).leased_until == end)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,18 +22,14 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.contract.stage import Stage, until
+from tests.contract.stage import Stage, until, until_gone
 from tests.fixtures.faces import QueueFace
 from tests.fixtures.stores import OpenQueue
 
 
-def attempts(queue: QueueFace, key: str) -> int:
-    return snapshot(queue, key).attempts
-
-
-def is_in(queue: QueueFace, key: str, state: State) -> bool:
+def is_in(queue: QueueFace, key: str, state: State, attempts: int = 1) -> bool:
     found = queue.read(key)
-    return found is not None and found.state is state
+    return found is not None and (found.state, found.attempts) == (state, attempts)
 
 
 def test_what_returns_is_acked(queue: QueueFace, stage: Stage, consume: Consume) -> None:
@@ -44,7 +41,7 @@ def test_what_returns_is_acked(queue: QueueFace, stage: Stage, consume: Consume)
         assert (delivery.headers, delivery.queue_name) == ({"trace": "1"}, "orders")
         assert not delivery.lost
         scene.end("whatever is returned")
-        until(lambda: not queue.contains("a"))
+        until_gone(queue, "a")
     assert queue.stats().total == 0
     assert stage.is_empty()
 
@@ -60,7 +57,7 @@ def test_messages_come_when_they_are_due(
         scene = stage.next()
         assert scene.delivery.key == key
         scene.end()
-        until(lambda key=key: not queue.contains(key))
+        until_gone(queue, key)
 
 
 def test_one_at_a_time_they_come_in_due_order(
@@ -97,7 +94,7 @@ def test_what_fails_is_released_after_a_growing_delay(
         assert (scene.delivery.attempt, scene.delivery.redelivered) == (attempt, attempt > 1)
         failed_at = clock.now()
         scene.end(raised)
-        until(lambda: is_in(queue, "a", State.FUTURE))
+        until(partial(is_in, queue, "a", State.FUTURE, attempt))
         next_due_at = queue.stats().next_due_at
         assert next_due_at is not None
         delay = next_due_at - failed_at
@@ -121,8 +118,8 @@ def test_a_handler_asks_for_a_retry(
     queue: QueueFace, consume: Consume, clock: ManualClock, give: Callable[[Any], object]
 ) -> None:
     queue.offer("a", 1)
-    consumer = consume(queue, lambda delivery: give(Retry(HOUR)))
-    until(lambda: is_in(queue, "a", State.FUTURE))
+    consumer = consume(queue, lambda _: give(Retry(HOUR)))
+    until(partial(is_in, queue, "a", State.FUTURE))
     consumer.stop()
     assert queue.stats().next_due_at == clock.now() + HOUR
     clock.advance(HOUR)
@@ -141,7 +138,7 @@ def test_a_retry_may_be_wanted_at_once(
 
     queue.offer("a", 1)
     consume(queue, handle)
-    until(lambda: not queue.contains("a"))
+    until_gone(queue, "a")
     assert seen == [1, 2, 3]
 
 
@@ -150,8 +147,8 @@ def test_a_handler_asks_for_a_burial(
     queue: QueueFace, consume: Consume, give: Callable[[Any], object]
 ) -> None:
     queue.offer("a", 1)
-    consume(queue, lambda delivery: give(Bury("a negative total")))
-    until(lambda: is_in(queue, "a", State.BURIED))
+    consume(queue, lambda _: give(Bury("a negative total")))
+    until(partial(is_in, queue, "a", State.BURIED))
     (message,) = queue.buried(10)
     assert (message.key, message.attempts, message.reason) == ("a", 1, "a negative total")
 
@@ -181,11 +178,9 @@ def test_the_last_attempt_is_buried_with_its_traceback(
     queue.offer("a", 1)
     consume(queue, charge_the_card, max_attempts=3, backoff=Backoff(first=SECOND))
     for attempt in (1, 2):
-        until(lambda: is_in(queue, "a", State.FUTURE))
-        assert attempts(queue, "a") == attempt
+        until(partial(is_in, queue, "a", State.FUTURE, attempt))
         clock.advance(HOUR)
-        until(lambda: not is_in(queue, "a", State.FUTURE))
-        until(lambda: not is_in(queue, "a", State.LEASED))
+    until(partial(is_in, queue, "a", State.BURIED, 3))
     (message,) = queue.buried(10)
     assert message.attempts == 3
     assert "failed 3 times" in message.reason
@@ -198,8 +193,8 @@ def test_without_its_own_a_consumer_goes_by_the_queues_max_attempts(
 ) -> None:
     queue = open_queue(max_attempts=1)
     queue.offer("a", 1)
-    consume(queue, lambda delivery: Retry())
-    until(lambda: is_in(queue, "a", State.BURIED))
+    consume(queue, lambda _: Retry())
+    until(partial(is_in, queue, "a", State.BURIED))
 
 
 def test_crashes_count_as_attempts(queue: QueueFace, consume: Consume, clock: ManualClock) -> None:
@@ -209,7 +204,7 @@ def test_crashes_count_as_attempts(queue: QueueFace, consume: Consume, clock: Ma
         clock.advance(DEFAULT_LEASE)
     handled: list[str] = []
     consume(queue, lambda delivery: handled.append(delivery.key), max_attempts=2)
-    until(lambda: is_in(queue, "deadly", State.BURIED))
+    until(partial(is_in, queue, "deadly", State.BURIED, 2))
     (message,) = queue.buried(1)
     assert message.attempts == 2
     assert handled == []
@@ -241,10 +236,10 @@ def test_an_odd_outcome_is_a_failure_like_any_other(
 ) -> None:
     queue.offer("odd", 1)
     consume(queue, lambda delivery: end() if delivery.key == "odd" else None)
-    until(lambda: is_in(queue, "odd", State.FUTURE))
+    until(partial(is_in, queue, "odd", State.FUTURE))
     queue.offer("next", 1)
-    until(lambda: not queue.contains("next"))
-    assert attempts(queue, "odd") == 1
+    until_gone(queue, "next")
+    assert snapshot(queue, "odd").attempts == 1
 
 
 @pytest.mark.parametrize("face", ["sync"], indirect=True)
@@ -255,9 +250,9 @@ def test_a_thread_outlives_a_handler_that_exits(queue: QueueFace, consume: Consu
 
     queue.offer("exit", 1)
     consume(queue, handle, concurrency=1)
-    until(lambda: is_in(queue, "exit", State.FUTURE))
+    until(partial(is_in, queue, "exit", State.FUTURE))
     queue.offer("next", 1)
-    until(lambda: not queue.contains("next"))
+    until_gone(queue, "next")
 
 
 def test_a_failure_is_logged_with_its_traceback(
@@ -269,7 +264,7 @@ def test_a_failure_is_logged_with_its_traceback(
     queue.offer("order-7", 1)
     with caplog.at_level(logging.WARNING, "duequeue"):
         consume(queue, charge_the_card)
-        until(lambda: is_in(queue, "order-7", State.FUTURE))
+        until(partial(is_in, queue, "order-7", State.FUTURE))
     (record,) = caplog.records
     assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
     assert "charge_the_card" in caplog.text
@@ -280,8 +275,8 @@ def test_what_is_asked_for_is_not_logged_as_a_failure(
 ) -> None:
     queue.offer("a", 1)
     with caplog.at_level(logging.WARNING, "duequeue"):
-        consume(queue, lambda delivery: raised(Bury("as planned")))
-        until(lambda: is_in(queue, "a", State.BURIED))
+        consume(queue, lambda _: raised(Bury("as planned")))
+        until(partial(is_in, queue, "a", State.BURIED))
     assert caplog.records == []
 
 

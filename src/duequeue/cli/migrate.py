@@ -5,6 +5,7 @@ from typing import Any
 
 from duequeue.actions import performer, retrying
 from duequeue.backoff import RetryPolicy
+from duequeue.cli.address import add_url
 from duequeue.connect import backend_for
 from duequeue.steps import drive
 
@@ -12,7 +13,7 @@ from duequeue.steps import drive
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
     """Describe the command."""
     parser = commands.add_parser("migrate", help="bring a database's tables up to date")
-    parser.add_argument("--url", required=True, help="for example postgresql://host/database")
+    add_url(parser)
     parser.add_argument(
         "--sql", action="store_true", help="print the statements instead of running them"
     )

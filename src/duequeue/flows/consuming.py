@@ -79,15 +79,17 @@ def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]
     """Extend the leases that are a third over, all in one statement, and note those lost."""
     now = context.now()
     aging = [each for each in parcels if each.lease_left(now) * 3 < context.lease * 2]
-    if not aging:
-        return
     until = now + context.lease
-    leases = [parcel.lease for parcel in aging]
-    won = yield from context.run(partial(context.store.extend, leases, until))
-    for parcel in aging:
-        if parcel.lease.id in won:
-            parcel.extended_to(until)
-        elif not parcel.settled:
-            logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
-            lost.append(parcel)
-    tell_lost(context, lost, won)
+    while aging:
+        # A message that came again while its lost lease is still in hand stands here twice.
+        once = {parcel.lease.id: parcel for parcel in aging}
+        leases = [parcel.lease for parcel in once.values()]
+        won = yield from context.run(partial(context.store.extend, leases, until))
+        for parcel in once.values():
+            if parcel.lease.id in won:
+                parcel.extended_to(until)
+            elif not parcel.settled:
+                logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
+                lost.append(parcel)
+        tell_lost(context, (each for each in once.values() if not each.settled), won)
+        aging = [parcel for parcel in aging if once[parcel.lease.id] is not parcel]

@@ -90,7 +90,8 @@ class Upkeep(Generic[T]):
             return found
         report = yield from self._install(context, self._order(wanted), now)
         self._took_over = True
-        return report.standing
+        # Resumed since the glance, it still has no ticks: look again as soon as when paused.
+        return Standing.PAUSED if glance.row.paused else report.standing
 
     def _install(self, context: Context[T], order: Order, now: int) -> Flow[Report]:
         report = yield from context.run(partial(install, context.store, order, now))

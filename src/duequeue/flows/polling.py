@@ -53,9 +53,11 @@ def _wait(
         first_look = True
         while True:
             heard = bell.rings
-            if (yield from _is_due(context, now)) or first_look:
-                first_look = False
-                found = yield from _look_for_all(context, wrap, limit, now)
+            turn = lookout.take_turn(now, context.poll_interval)
+            if first_look:
+                turn, first_look = Turn.EXPECTED, False
+            if turn is not None:
+                found = yield from _look_for_all(context, wrap, limit, now, turn)
                 if found:
                     return found
                 now = context.now()
@@ -72,29 +74,28 @@ def _wait(
             now = context.now()
 
 
-def _is_due(context: Context[T], now: int) -> Flow[bool]:
-    """Tell whether to claim now; a regular look with nothing to claim is a single read."""
-    turn = context.lookout.take_turn(now, context.poll_interval)
-    if turn is not Turn.REGULAR:
-        return turn is not None
-    earliest = yield from context.run(partial(context.store.earliest_due, now))
-    if earliest is not None:
-        context.lookout.expect(earliest)
-    return earliest is not None and earliest <= now
+def _look_for_all(
+    context: Context[T], wrap: Wrap[T, D], limit: int, now: int, turn: Turn
+) -> Flow[list[D]]:
+    """Look once on behalf of everybody who waits in this process.
 
-
-def _look_for_all(context: Context[T], wrap: Wrap[T, D], limit: int, now: int) -> Flow[list[D]]:
-    """Look once on behalf of everybody who waits in this process."""
+    A regular look that finds nothing to claim is a single read.
+    """
     # Another has to look at once, unless this look ends well and learns when the next is due.
     next_look: int | None = now
     try:
+        if turn is Turn.REGULAR:
+            earliest = yield from context.run(partial(context.store.earliest_due, now))
+            if earliest is None or earliest > now:
+                next_look = earliest
+                return []
         found = yield from _look(context, wrap, limit)
         if not found:
             next_look = yield from context.run(partial(context.store.next_due, now))
+        return found
     finally:
         if next_look is not None:
             context.lookout.expect(next_look)
-    return found
 
 
 @contextmanager

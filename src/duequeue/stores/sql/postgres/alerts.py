@@ -124,9 +124,17 @@ class Switchboard:
             self._alert(kind, None)  # of whatever was told before this line stood
         while not line.closed.is_set():
             for notification in connection.notifies(timeout=HEAR_FOR):
-                sender, due_at, kind = notification.payload.split(" ", 2)
-                if sender != sender_name():
-                    self._alert(kind, int(due_at))
+                self._hear_one(notification.payload)
+
+    def _hear_one(self, payload: str) -> None:
+        try:
+            sender, due_at, kind = payload.split(" ", 2)
+            due = int(due_at)
+        except ValueError:  # anybody may notify this channel
+            logger.warning("a NOTIFY duequeue that is not ours: %r", payload)
+            return
+        if sender != sender_name():
+            self._alert(kind, due)
 
     def _alert(self, kind: str, due_at: int | None) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ CREATE TABLE duequeue_message (
     headers text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
-CREATE UNIQUE INDEX duequeue_message_key ON duequeue_message (kind_id, key);
+CREATE UNIQUE INDEX duequeue_message_key ON duequeue_message (key, kind_id);
 CREATE INDEX duequeue_message_due ON duequeue_message (kind_id, due_at, id);
 
 CREATE TABLE duequeue_buried (

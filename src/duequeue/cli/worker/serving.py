@@ -1,0 +1,106 @@
+"""A consumer at work in this process, on threads or on an event loop."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+from duequeue.cli.worker.loading import is_async
+from duequeue.cli.worker.settings import Settings
+from duequeue.consumer_async import AsyncConsumer
+from duequeue.events import Listener
+from duequeue.queue import Queue
+from duequeue.queue_async import AsyncQueue
+
+T = TypeVar("T")
+
+
+class Serving(Protocol):
+    """What a worker asks of its consumer."""
+
+    @property
+    def in_hand(self) -> int:
+        """How many messages it holds."""
+
+    def stop(self, grace: timedelta) -> None:
+        """Stop, and return once it has."""
+
+
+@contextmanager
+def serving(
+    settings: Settings, handler: Callable[..., Any], listener: Listener
+) -> Iterator[Serving]:
+    """Consume until stopped."""
+    with (_on_a_loop if is_async(handler) else _on_threads)(settings, handler, listener) as served:
+        yield served
+
+
+@contextmanager
+def _on_threads(
+    settings: Settings, handler: Callable[..., Any], listener: Listener
+) -> Iterator[Serving]:
+    with Queue.open(settings.url, settings.queue, **settings.opening()) as queue:
+        queue.events.subscribe(listener)
+        with queue.consume(handler, **settings.consuming()) as consumer:
+            yield consumer
+
+
+@contextmanager
+def _on_a_loop(
+    settings: Settings, handler: Callable[..., Any], listener: Listener
+) -> Iterator[Serving]:
+    """Have the loop on a thread of its own: a handler that blocks it must not block signals."""
+    loop = Loop()
+
+    async def start() -> tuple[AsyncQueue[Any], AsyncConsumer[Any]]:
+        queue = await AsyncQueue.open(settings.url, settings.queue, **settings.opening())
+        queue.events.subscribe(listener)
+        return queue, queue.consume(handler, **settings.consuming())
+
+    try:
+        queue, consumer = loop.run(start())
+        yield AsyncServing(loop, consumer)
+        loop.run(consumer.stop())
+        loop.run(queue.close())
+    finally:
+        loop.close()
+
+
+class Loop:
+    """An event loop on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, awaited: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there, and wait for it here."""
+        return asyncio.run_coroutine_threadsafe(awaited, self._loop).result()
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self.run(self._loop.shutdown_asyncgens())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class AsyncServing:
+    """An asynchronous consumer, asked from another thread."""
+
+    def __init__(self, loop: Loop, consumer: AsyncConsumer[Any]) -> None:
+        self._loop = loop
+        self._consumer = consumer
+
+    @property
+    def in_hand(self) -> int:
+        """How many messages it holds."""
+        return self._consumer.in_hand
+
+    def stop(self, grace: timedelta) -> None:
+        """Stop, and return once it has."""
+        self._loop.run(self._consumer.stop(grace))

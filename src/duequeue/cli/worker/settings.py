@@ -1,0 +1,42 @@
+"""What a worker was asked for, as it is handed to other processes."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.handler import ConsumerOptions
+
+CODECS: dict[str, type[Codec[Any]]] = {"json": JsonCodec, "text": TextCodec, "bytes": BytesCodec}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The command line of a worker."""
+
+    handler: str
+    url: str = field(repr=False)
+    queue: str
+    codec: str
+    concurrency: int
+    batch: int
+    max_attempts: int | None
+    lease: timedelta
+    poll_interval: timedelta
+    grace: timedelta
+
+    def opening(self) -> dict[str, Any]:
+        """Return the options of `open`.
+
+        The queue itself minds `max_attempts`: a message may also end the process that handles it.
+        """
+        return {
+            "codec": CODECS[self.codec](),
+            "lease": self.lease,
+            "poll_interval": self.poll_interval,
+            "max_attempts": self.max_attempts,
+        }
+
+    def consuming(self) -> ConsumerOptions:
+        """Return the options of `consume`."""
+        return {"concurrency": self.concurrency, "batch": self.batch}

@@ -1,0 +1,69 @@
+"""The status line: how a worker is doing, in words."""
+
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+
+from duequeue.cli.worker.tally import Tally
+from duequeue.cli.worker.terminal import Terminal
+
+# The time that rates and lateness are told of.
+WINDOW_SECONDS = 5.0
+PLAIN_INTERVAL_SECONDS = 10.0
+
+
+def status_line(queue_name: str, now: Tally, earlier: Tally, seconds: float) -> str:
+    """Describe what was done in all, and since `earlier`, so many seconds ago."""
+    parts = [f"{now.handled:,} handled", f"{now.failed:,} failed"]
+    rate = (now.handled - earlier.handled) / seconds
+    parts.append(f"{rate:,.0f}/s" if rate >= 10 or rate == 0 else f"{rate:.1f}/s")  # noqa: PLR2004 - two digits tell enough
+    if first := now.first_deliveries - earlier.first_deliveries:
+        parts.append(f"{words_for((now.lateness - earlier.lateness) / first)} late")
+    parts.append(f"{now.in_hand:,} in hand")
+    return f"{queue_name}: {', '.join(parts)}"
+
+
+def words_for(span: timedelta) -> str:
+    """Write a span of time the way it is said."""
+    seconds = max(0.0, span.total_seconds())
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        if seconds >= size * (2 if unit == "days" else 1):
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds * 1000:.0f} ms"
+
+
+class Status:
+    """Shows the line, always fresh on a terminal, elsewhere now and then."""
+
+    def __init__(
+        self, queue_name: str, terminal: Terminal, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._queue_name = queue_name
+        self._terminal = terminal
+        self._clock = clock
+        self._history: deque[tuple[float, Tally]] = deque([(clock(), Tally())])
+        self._shown_at = clock()
+
+    def update(self, tally: Tally) -> None:
+        """Take note, and show it if it is time."""
+        now = self._clock()
+        line = self._line(now, tally)
+        if self._terminal.live:
+            self._terminal.show(line)
+        elif now - self._shown_at >= PLAIN_INTERVAL_SECONDS:
+            self._shown_at = now
+            self._terminal.print(line)
+
+    def finish(self, tally: Tally) -> None:
+        """Leave a last line behind."""
+        done = f"{tally.handled:,} handled, {tally.failed:,} failed"
+        self._terminal.print(f"{self._queue_name}: stopped, {done}")
+
+    def _line(self, now: float, tally: Tally) -> str:
+        window = WINDOW_SECONDS if self._terminal.live else PLAIN_INTERVAL_SECONDS
+        self._history.append((now, tally))
+        while len(self._history) > 2 and self._history[1][0] <= now - window:  # noqa: PLR2004 - the first is kept
+            self._history.popleft()
+        earlier_at, earlier = self._history[0]
+        return status_line(self._queue_name, tally, earlier, max(now - earlier_at, 0.001))

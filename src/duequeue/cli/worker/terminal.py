@@ -1,0 +1,76 @@
+"""A screen whose last line is ours; whatever else is printed goes above it."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from threading import RLock
+from typing import Any, TextIO, cast
+
+ERASE_LINE = "\r\x1b[K"
+
+
+class Terminal:
+    """Standard output; `live` if somebody looks at it."""
+
+    def __init__(self) -> None:
+        self._screen = sys.stdout
+        self._lock = RLock()
+        self._shown = ""
+        self._at_line_start = True
+        self.live = self._screen.isatty()
+
+    def show(self, line: str) -> None:
+        """Replace the last line."""
+        with self._lock:
+            self._shown = line[: shutil.get_terminal_size().columns - 3]  # room for ^C
+            if self._at_line_start:
+                self._screen.write(ERASE_LINE + self._shown)
+                self._screen.flush()
+
+    def print(self, line: str) -> None:
+        """Print a line that stays, in place of the last one."""
+        with self._lock:
+            self._shown = ""
+            self._screen.write(f"{ERASE_LINE if self.live else ''}{line}\n")
+            self._screen.flush()
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Let what others print go above the last line, in this process and the ones it starts."""
+        with (
+            redirect_stdout(self._above(sys.stdout)),
+            redirect_stderr(self._above(sys.stderr)),
+        ):
+            yield
+
+    def write_above(self, stream: TextIO, text: str) -> int:
+        """Print for others, who may stop in the middle of a line."""
+        with self._lock:
+            if self._at_line_start:
+                stream.write(ERASE_LINE)
+            written = stream.write(text)
+            self._at_line_start = text.endswith("\n")
+            stream.flush()
+            if self._at_line_start:
+                self._screen.write(self._shown)
+                self._screen.flush()
+        return written
+
+    def _above(self, stream: TextIO) -> TextIO:
+        return cast("TextIO", Above(self, stream)) if stream.isatty() else stream
+
+
+class Above:
+    """A stream that prints above the last line of a terminal."""
+
+    def __init__(self, terminal: Terminal, stream: TextIO) -> None:
+        self._terminal = terminal
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Print."""
+        return self._terminal.write_above(self._stream, text) if text else 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,95 @@
+"""How often each call crosses the wire to PostgreSQL: once, almost always."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeAlias
+
+import pytest
+
+from duequeue import ManualClock, Message
+from tests.contract.phrases import DAY
+from tests.fixtures.faces import DeliveryFace, Face, QueueFace
+from tests.sql.wire import Traffic, Wire
+
+ONCE = Traffic(statements=1, round_trips=1)
+
+Call: TypeAlias = Callable[[QueueFace, int], object]
+Settle: TypeAlias = Callable[[QueueFace, list[DeliveryFace]], object]
+
+# By the last lap psycopg has prepared the statement, which took a round trip of its own once.
+LAPS = 8
+
+
+@pytest.fixture
+def wire(emptied_database: str) -> Iterator[Wire]:
+    with Wire(emptied_database) as wire:
+        yield wire
+
+
+@pytest.fixture
+def queue(wire: Wire, face: Face, clock: ManualClock) -> Iterator[QueueFace]:
+    # With a single connection, nothing but the call itself is on the wire.
+    with face.open(f"{wire.url}&pool_size=1", "orders", clock=clock) as queue:
+        yield queue
+
+
+def batch(size: int, lap: int = 0) -> list[Message[Any]]:
+    """Messages for later, of which nobody needs to be told now."""
+    return [Message(f"order-{number}", lap, DAY) for number in range(size)]
+
+
+CALLS: dict[str, Call] = {
+    "offer": lambda queue, lap: queue.offer("order-1", lap, DAY),
+    "offer_batch": lambda queue, lap: queue.offer_batch(batch(1000, lap)),
+    "read": lambda queue, _: queue.read("order-1"),
+    "contains": lambda queue, _: queue.contains("order-1"),
+    "drop": lambda queue, lap: queue.drop(f"order-{lap}"),
+    "stats": lambda queue, _: queue.stats(),
+    "buried": lambda queue, _: queue.buried(10),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_crosses_once(wire: Wire, queue: QueueFace, call: Call) -> None:
+    queue.offer_batch(batch(LAPS))
+    traffic = [wire.traffic_of(partial(call, queue, lap)) for lap in range(LAPS)]
+    assert [traffic[0], traffic[-1]] == [ONCE, ONCE]
+
+
+def test_a_large_batch_crosses_once_for_each_thousand(wire: Wire, queue: QueueFace) -> None:
+    for _ in range(LAPS):
+        queue.offer_batch(batch(2))
+    assert wire.traffic_of(partial(queue.offer_batch, batch(2500))) == Traffic(3, 3)
+
+
+def test_a_poll_crosses_once(wire: Wire, queue: QueueFace, clock: ManualClock) -> None:
+    queue.offer_batch(batch(100 * LAPS))
+    clock.advance(DAY)
+    traffic = [wire.traffic_of(partial(queue.try_poll_many, 100)) for _ in range(LAPS)]
+    assert [traffic[0], traffic[-1]] == [ONCE, ONCE]
+    assert queue.stats().leased == 100 * LAPS
+
+
+def transaction(statements: int) -> Traffic:
+    """Some statements between BEGIN and COMMIT."""
+    return Traffic(statements + 2, statements + 2)
+
+
+SETTLEMENTS: dict[str, tuple[Settle, Traffic]] = {
+    "ack_many": (lambda queue, held: queue.ack_many(held), ONCE),
+    "ack": (lambda _, held: held[0].ack(), ONCE),
+    "extend": (lambda _, held: held[0].extend(), ONCE),
+    "release": (lambda _, held: held[0].release(DAY), ONCE),
+    "bury": (lambda _, held: held[0].bury("enough"), transaction(2)),
+}
+
+
+@pytest.mark.parametrize(("settle", "expected"), SETTLEMENTS.values(), ids=SETTLEMENTS)
+def test_settling_crosses_once(
+    wire: Wire, queue: QueueFace, clock: ManualClock, settle: Settle, expected: Traffic
+) -> None:
+    queue.offer_batch(batch(100 * LAPS))
+    clock.advance(DAY)
+    claims = [queue.try_poll_many(100) for _ in range(LAPS)]
+    traffic = [wire.traffic_of(partial(settle, queue, claim)) for claim in claims]
+    assert [traffic[0], traffic[-1]] == [expected, expected]
