@@ -62,6 +62,7 @@ class Consumer(Generic[T]):
         self._nothing_runs = threading.Condition(lock)
         self._stopping = False
         self._last_round = False
+        self._looking = False
         self._clock_moved = False
         self._hard = threading.Event()
         self._stopped = threading.Event()
@@ -142,7 +143,8 @@ class Consumer(Generic[T]):
 
     def _perform_unless_stopping(self, action: Action) -> object:
         # Between two operations, a poll may have messages in hand that it still has to return.
-        if self._stopping and not isinstance(action, Run):
+        begins, self._looking = not self._looking, isinstance(action, Run)
+        if self._stopping and (begins or not self._looking):
             raise Stopped
         return self._perform(action)
 

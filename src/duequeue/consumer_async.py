@@ -69,6 +69,7 @@ class AsyncConsumer(Generic[T]):
         self._stopped = asyncio.Event()
         self._stopping = False
         self._last_round = False
+        self._looking = False
         self._feeder = asyncio.create_task(self._feed())
         self._keeper = asyncio.create_task(self._keep())
         self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
@@ -146,7 +147,8 @@ class AsyncConsumer(Generic[T]):
 
     async def _perform_unless_stopping(self, action: Action) -> object:
         # Between two operations, a poll may have messages in hand that it still has to return.
-        if self._stopping and not isinstance(action, Run):
+        begins, self._looking = not self._looking, isinstance(action, Run)
+        if self._stopping and (begins or not self._looking):
             raise Stopped
         return await self._perform(action)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from time import monotonic
 
+import pytest
+
 from duequeue import ConfigHash, CronMessage, Every, Schedule
 from duequeue.tick import tick_key
 from tests.contract.phrases import MINUTE, PATIENCE
@@ -71,3 +73,8 @@ def first_after(schedule: Schedule, instant: datetime, number: int) -> list[date
         instant = schedule.next_after(instant)
         found.append(instant)
     return found
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what the crons have logged so far."""
+    return [each.getMessage() for each in caplog.records if each.name == "duequeue.cron"]

@@ -151,6 +151,13 @@ def test_of_burials_at_one_instant_the_later_one_is_revived(queue: QueueFace) ->
     assert claim(queue).payload == "second"
 
 
+def test_of_burials_alike_in_everything_the_later_one_is_revived(queue: QueueFace) -> None:
+    for key in "aba":
+        bury(queue, key)
+    assert queue.revive("a")
+    assert keys_of(queue.buried(10)) == ["a", "b"]
+
+
 def test_purging_takes_what_was_buried_strictly_before(
     queue: QueueFace, clock: ManualClock
 ) -> None:

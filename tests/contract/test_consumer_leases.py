@@ -22,7 +22,7 @@ def advance_and_await_extension(queue: QueueFace, key: str, clock: ManualClock) 
 
 
 def is_told(scene: Scene, stage: Stage) -> bool:
-    """Whether the handler knows that its lease is lost: threads by a flag, tasks by cancellation."""
+    """Whether the handler knows that its lease is lost: by a flag, on tasks by cancellation."""
     return scene.delivery.lost and (stage.on_threads or scene.cancelled)
 
 

@@ -87,6 +87,7 @@ class Upkeep(Generic[T]):
             return found
         wanted = yield from self._wanted(context, glance, now)
         if self._took_over and not (wanted.ahead or wanted.late):
+            self._failed = []
             return found
         report = yield from self._install(context, self._order(wanted), now)
         self._took_over = True

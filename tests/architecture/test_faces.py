@@ -1,0 +1,61 @@
+"""The blocking and the awaiting face: the same names, the same parameters."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import duequeue
+from tests.architecture.test_public_names import members_of
+
+FACES = [
+    pytest.param(getattr(duequeue, name), getattr(duequeue, f"Async{name}"), id=name)
+    for name in duequeue.__all__
+    if f"Async{name}" in duequeue.__all__
+]
+
+# What these return is awaited instead, or does the awaiting.
+NOT_AWAITED = {"open", "within", "consume", "handler"}
+
+
+def parameters_of(method: Callable[..., Any]) -> list[tuple[str, object, object]]:
+    """The names, kinds and defaults of a method's parameters."""
+    return [
+        (parameter.name, parameter.kind, parameter.default)
+        for parameter in inspect.signature(method).parameters.values()
+    ]
+
+
+def test_both_faces_are_exported() -> None:
+    assert {"Queue", "Delivery"} <= {face.id for face in FACES}
+
+
+@pytest.mark.parametrize(("blocking", "awaiting"), FACES)
+def test_faces_have_the_same_names(blocking: type, awaiting: type) -> None:
+    assert members_of(blocking).keys() == members_of(awaiting).keys()
+    assert hasattr(blocking, "__enter__") == hasattr(awaiting, "__aenter__")
+    assert hasattr(blocking, "__exit__") == hasattr(awaiting, "__aexit__")
+    assert not hasattr(awaiting, "__enter__")
+    assert not hasattr(blocking, "__aenter__")
+
+
+@pytest.mark.parametrize(("blocking", "awaiting"), FACES)
+def test_faces_have_the_same_parameters(blocking: type, awaiting: type) -> None:
+    for name, member in members_of(blocking).items():
+        other = members_of(awaiting)[name]
+        assert isinstance(member, property) == isinstance(other, property), name
+        if not isinstance(member, property):
+            here, there = getattr(blocking, name), getattr(awaiting, name)
+            assert parameters_of(here) == parameters_of(there), name
+
+
+@pytest.mark.parametrize(("blocking", "awaiting"), FACES)
+def test_one_face_blocks_and_the_other_awaits(blocking: type, awaiting: type) -> None:
+    ours, theirs = members_of(blocking), members_of(awaiting)
+    for name, member in theirs.items():
+        if isinstance(member, property) or ours[name] is member:
+            continue  # what both of them inherit does no I/O
+        assert not inspect.iscoroutinefunction(getattr(blocking, name)), name
+        awaited = inspect.iscoroutinefunction(getattr(awaiting, name))
+        assert awaited is (name not in NOT_AWAITED), name

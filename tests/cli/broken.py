@@ -1,0 +1,3 @@
+"""A module that cannot be imported."""
+
+raise LookupError("the settings are missing")

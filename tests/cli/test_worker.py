@@ -1,0 +1,99 @@
+"""`duequeue worker` at work, and how it stops."""
+
+from pathlib import Path
+from signal import SIGINT, SIGTERM
+from typing import Any
+
+import pytest
+
+from duequeue import Message, Queue
+from duequeue.message import State
+from tests.cli.command import Worker
+from tests.contract.phrases import SECOND
+from tests.contract.stage import until
+
+
+@pytest.mark.parametrize("handler", ["tell", "tell_async"])
+def test_messages_are_handled_until_told_to_stop(
+    url: str, orders: Queue[Any], handler: str
+) -> None:
+    orders.offer("a", {"total": 40})
+    with Worker(handler, url) as worker:
+        assert worker.await_lines("handled") == [["handled", "a", "{'total':", "40}"]]
+        orders.offer("b", 1, SECOND / 10)
+        worker.await_lines("handled b")
+        worker.send(SIGTERM)
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert "orders: stopped, 2 handled, 0 failed" in printed
+    assert orders.stats().total == 0
+
+
+@pytest.mark.parametrize("number", [SIGTERM, SIGINT])
+@pytest.mark.parametrize("handler", ["wait", "wait_async"])
+def test_the_first_signal_lets_handlers_finish_and_gives_the_rest_back(
+    url: str, orders: Queue[Any], fifo: Path, handler: str, number: Any
+) -> None:
+    orders.offer_batch([Message(str(n), str(fifo)) for n in range(10)])
+    with Worker(handler, url, "--concurrency", "1", "--batch", "5") as worker:
+        worker.await_lines("begun 0")
+        worker.send(number)
+        until(lambda: orders.stats().leased == 1)
+        fifo.write_text("go")
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert "ended 0" in printed
+    assert "begun 1" not in printed
+    stats = orders.stats()
+    assert (stats.due, stats.leased) == (9, 0)
+    first = orders.read("1")
+    assert first is not None
+    assert (first.state, first.attempts) == (State.DUE, 0)
+
+
+@pytest.mark.parametrize("handler", ["hang", "hang_async", "block_the_loop"])
+def test_a_second_signal_stops_at_once(url: str, orders: Queue[Any], handler: str) -> None:
+    orders.offer_batch([Message(str(n), n) for n in range(10)])
+    with Worker(handler, url, "--concurrency", "1", "--batch", "5") as worker:
+        worker.await_lines("begun 0")
+        worker.send(SIGTERM)
+        worker.send(SIGINT)
+        status, printed = worker.end()
+    blocked = handler == "block_the_loop"
+    assert status == blocked, printed
+    if not blocked:
+        assert orders.stats().leased == 0
+        assert orders.stats().due == 10
+
+
+@pytest.mark.parametrize("handler", ["hang", "hang_async"])
+def test_no_handler_outlives_the_grace(url: str, orders: Queue[Any], handler: str) -> None:
+    orders.offer("a", 1)
+    with Worker(handler, url, "--grace", "0.1") as worker:
+        worker.await_lines("begun a")
+        worker.send(SIGTERM)
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert (orders.stats().due, orders.stats().leased) == (1, 0)
+
+
+def test_what_fails_too_often_is_buried(url: str, orders: Queue[Any]) -> None:
+    orders.offer("a", 1)
+    with Worker("fail", url, "--max-attempts", "1") as worker:
+        until(lambda: orders.stats().buried == 1)
+        worker.send(SIGTERM)
+        status, printed = worker.end()
+    assert status == 0
+    assert "LookupError: a" in printed
+    assert "1 handled, 1 failed" in printed
+    assert "LookupError" in orders.buried(1)[0].reason
+
+
+@pytest.mark.parametrize(("codec", "payload"), [("text", "x"), ("bytes", b"x")])
+def test_payloads_may_be_text_or_bytes(url: str, codec: str, payload: Any) -> None:
+    with Queue[Any].open(url, "orders", codec=type(payload)) as queue:
+        queue.offer("a", payload)
+        with Worker("tell", url, "--codec", codec) as worker:
+            assert worker.await_lines("handled") == [["handled", "a", repr(payload)]]
+            worker.send(SIGTERM)
+            assert worker.end()[0] == 0

@@ -1,0 +1,94 @@
+"""What a worker says to what it cannot work with, and what it never says."""
+
+from signal import SIGTERM
+from urllib.parse import urlsplit
+
+import pytest
+
+from duequeue import Queue
+from tests.cli.command import Worker, run
+from tests.fixtures.postgres import PostgresServer
+
+HERE = "tests.cli.handlers"
+
+
+@pytest.mark.parametrize(
+    ("handler", "complaint"),
+    [
+        ("tests.cli.handlers", "module:function"),
+        (f"{HERE}:", "module:function"),
+        ("no_such_module:charge", "there is no module 'no_such_module'"),
+        (f"{HERE}.deeper:charge", f"there is no module '{HERE}.deeper'"),
+        (f"{HERE}:charge", f"module '{HERE}' has no 'charge'"),
+        (f"{HERE}:nothing_to_call", "is no function, but a int"),
+        ("tests.cli.broken:charge", "module 'tests.cli.broken' cannot be imported"),
+    ],
+)
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_handler_that_is_not_there(handler: str, complaint: str, processes: str) -> None:
+    ran = run("worker", handler, "--url=memory:", "--queue=orders", f"--processes={processes}")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert complaint in ran.stderr.splitlines()[-1]
+    assert ("LookupError: the settings are missing" in ran.stderr) == ("broken" in handler)
+
+
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ("--concurrency=0", "concurrency"),
+        ("--batch=0", "batch"),
+        ("--lease=0", "lease"),
+        ("--poll-interval=-1", "poll_interval"),
+        ("--max-attempts=0", "max_attempts"),
+        ("--processes=0", "processes"),
+        ("--url=cassandra://host", "cassandra"),
+    ],
+)
+def test_an_argument_that_makes_no_sense(argument: str, complaint: str) -> None:
+    ran = run("worker", f"{HERE}:tell", "--queue=orders", argument, url="memory:")
+    assert ran.returncode == 1
+    assert complaint in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("argument", ["--lease=soon", "--codec=xml", "--concurrency=x"])
+def test_an_argument_that_cannot_be_read(argument: str) -> None:
+    ran = run("worker", f"{HERE}:tell", "--queue=orders", argument, url="memory:")
+    assert ran.returncode == 2
+    assert argument.partition("=")[0] in ran.stderr
+
+
+def test_a_url_must_come_from_somewhere() -> None:
+    ran = run("worker", f"{HERE}:tell", "--queue=orders")
+    assert ran.returncode == 2
+    assert "--url" in ran.stderr
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_password_is_not_printed(
+    postgres_server: PostgresServer, emptied_database: str, processes: str
+) -> None:
+    with Queue[int].open(emptied_database, "orders") as queue:
+        queue.offer("a", 1)
+        with Worker("tell", emptied_database, "--processes", processes) as worker:
+            worker.await_lines("handled a")
+            worker.send(SIGTERM)
+            status, printed = worker.end()
+    assert status == 0, printed
+    assert "orders at " in printed
+    assert postgres_server.password not in printed
+
+
+def test_a_wrong_password_is_not_printed_either(emptied_database: str) -> None:
+    password = urlsplit(emptied_database).password or ""
+    ran = run("migrate", url=emptied_database.replace(password, "wrong-secret"))
+    assert ran.returncode == 1
+    assert "wrong-secret" not in ran.stdout + ran.stderr
+
+
+def test_a_password_in_the_wrong_place_is_not_repeated() -> None:
+    url = "postgresql://me:secret@host/app"
+    ran = run("worker", f"{HERE}:tell", url, "--queue=orders", url="memory:")
+    assert ran.returncode == 2
+    assert "postgresql://me:***@host/app" in ran.stderr
+    assert "secret" not in ran.stderr

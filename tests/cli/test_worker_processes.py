@@ -1,0 +1,66 @@
+"""`duequeue worker --processes`: orders reach everybody, and the dead are replaced."""
+
+import os
+from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGTERM
+from typing import Any
+
+import pytest
+
+from duequeue import Message, Queue
+from tests.cli.command import Worker
+
+# Each process runs one message and holds at most one more: four keep two processes busy.
+ONE_EACH = ("--concurrency", "1", "--batch", "1", "--processes", "2")
+
+
+def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> None:
+    orders.offer_batch([Message(str(n), n) for n in range(4)])
+    with Worker("hang", url, *ONE_EACH) as worker:
+        pids = {int(words[2]) for words in worker.await_lines("begun", 2)}
+        assert len(pids) == 2
+        killed = pids.pop()
+        os.kill(killed, SIGKILL)
+        worker.await_lines(f"duequeue: process {killed} ended with -9")
+        orders.offer("late", 1)
+        (begun,) = worker.await_lines("begun late")
+        assert int(begun[2]) not in {killed, *pids}
+        worker.send(SIGTERM)
+        worker.send(SIGINT)
+        status, printed = worker.end()
+    assert status == 0, printed
+    # What the killed one held waits for its lease; all else was given back.
+    stats = orders.stats()
+    assert stats.total == 5
+    assert stats.leased <= 2
+
+
+@pytest.mark.parametrize("number", [SIGTERM, SIGINT])
+def test_a_signal_to_everybody_stops_in_good_order(
+    url: str, orders: Queue[Any], fifo: Path, number: Any
+) -> None:
+    orders.offer_batch([Message(str(n), str(fifo)) for n in range(8)])
+    with Worker("wait", url, *ONE_EACH) as worker:
+        begun = worker.await_lines("begun", 2)
+        worker.send_all(number)
+        with fifo.open("w"):  # opens once somebody reads
+            pass
+        worker.await_lines("ended")
+        with fifo.open("w"):
+            pass
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert {words[1] for words in begun} == {
+        line.split()[1] for line in printed.splitlines() if line.startswith("ended")
+    }
+    assert (orders.stats().due, orders.stats().leased) == (6, 0)
+    assert "orders: stopped, 2 handled, 0 failed" in printed
+
+
+def test_processes_do_not_outlive_their_parent(url: str, orders: Queue[Any]) -> None:
+    orders.offer_batch([Message(str(n), n) for n in range(4)])
+    with Worker("hang", url, *ONE_EACH, "--grace", "0") as worker:
+        worker.await_lines("begun", 2)
+        worker.send(SIGKILL)
+        worker.end()
+    assert (orders.stats().due, orders.stats().leased) == (4, 0)

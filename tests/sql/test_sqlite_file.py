@@ -1,0 +1,136 @@
+"""The file of an SQLite store: its pragmas, its plans, and what may be wrong with it."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from duequeue import Queue, StoreError, StoreUnavailable
+from duequeue.steps import at_once
+from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.sqlite.session import SqliteSession
+from tests.fixtures.faces import Face
+from tests.sql.test_catalogues import parameters
+
+QUERIES = load_queries("sqlite")
+
+AT_ONCE = 5.0  # seconds, of a budget of thirty
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "queue.db"
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Every connection that is opened from now on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def connect_and_remember(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connect_and_remember)
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("option", "synchronous"), [("", 2), ("?synchronous=full", 2), ("?synchronous=normal", 1)]
+)
+def test_pragmas_are_applied(
+    path: Path, face: Face, connections: list[sqlite3.Connection], option: str, synchronous: int
+) -> None:
+    with face.open(f"sqlite:///{path}{option}", "orders"):
+        (connection,) = connections
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+
+
+def test_a_refused_pragma_is_an_error() -> None:
+    session = SqliteSession(":memory:", "full")  # where there can be no write-ahead log
+    with pytest.raises(StoreError, match=r"journal_mode = wal.*'memory'"):
+        session.run(at_once(lambda: None))
+    session.close()
+
+
+@pytest.mark.parametrize("url", ["sqlite:///{}?synchronous=off", "sqlite:///{}?cache=shared"])
+def test_unknown_options_are_refused(path: Path, face: Face, url: str) -> None:
+    with pytest.raises(ValueError, match="synchronous"):
+        face.open(url.format(path), "orders")
+    assert not path.exists()
+
+
+def refused(face: Face, path: Path) -> str:
+    """Fail to open a file, at once; return the reason."""
+    began = monotonic()
+    with pytest.raises(StoreError) as raised:
+        face.open(f"sqlite:///{path}", "orders")
+    assert monotonic() - began < AT_ONCE
+    assert not isinstance(raised.value, StoreUnavailable)
+    assert isinstance(raised.value.__cause__, sqlite3.Error)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"once upon a time", b"SQLite format 3\0" + b"x" * 4096])
+def test_a_file_that_is_not_a_database(path: Path, face: Face, content: bytes) -> None:
+    path.write_bytes(content)
+    assert str(path) in refused(face, path)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path, face: Face) -> None:
+    path = tmp_path / "nowhere" / "queue.db"
+    assert f"{path} cannot be opened" in refused(face, path)
+    assert not path.parent.exists()
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path, face: Face) -> None:
+    assert f"{tmp_path} cannot be opened" in refused(face, tmp_path)
+
+
+@pytest.fixture(params=["no statistics", "statistics of an empty table", "fresh statistics"])
+def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Connection]:
+    """A table of messages, of which SQLite knows more or less."""
+    Queue.open(f"sqlite:///{path}", "orders").close()
+    with closing(sqlite3.connect(path)) as connection:
+        if request.param == "statistics of an empty table":
+            connection.execute("ANALYZE")
+        connection.executemany(
+            "INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)"
+            "VALUES (?1, ?1, 0, 1, ?1, x'31')",
+            [(due_at,) for due_at in range(5000)],
+        )
+        if request.param == "fresh statistics":
+            connection.execute("ANALYZE")
+        yield connection
+
+
+@pytest.mark.parametrize(
+    ("name", "path_taken"),
+    [
+        ("claim_messages", "duequeue_message_due (kind_id=? AND due_at"),
+        ("next_due", "duequeue_message_due (kind_id=? AND due_at>?)"),
+        ("find_message", "duequeue_message_key (kind_id=? AND key=?)"),
+        ("drop_message", "duequeue_message_key (kind_id=? AND key=?)"),
+        ("remove_messages", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("extend_leases", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("release_messages", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("park_messages", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("list_buried", "duequeue_buried_time (kind_id=?)"),
+        ("lock_buried", "duequeue_buried_key (kind_id=? AND key=?)"),
+    ],
+    ids=lambda value: value.partition(" ")[0],
+)
+def test_queries_walk_an_index(filled: sqlite3.Connection, name: str, path_taken: str) -> None:
+    unbound = dict.fromkeys(parameters(QUERIES[name]))
+    plan = filled.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", unbound).fetchall()
+    steps = [detail for *_, detail in plan]
+    assert any(path_taken in step for step in steps), steps
+    assert not [step for step in steps if re.search("SCAN duequeue|TEMP B-TREE", step)], steps

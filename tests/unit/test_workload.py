@@ -1,0 +1,144 @@
+"""What a consumer has in hand: fetched, running, handled."""
+
+from typing import Any
+
+from duequeue.parcel import Parcel
+from duequeue.store import Claimed, Lease
+from duequeue.verdict import Acked
+from duequeue.workload import BACKLOG, Done, Workload
+
+Load = Workload[Parcel[Any]]
+
+
+def parcels(count: int) -> list[Parcel[Any]]:
+    return [
+        Parcel("orders", Claimed(Lease(n, 1), str(n), b"", 0, 1, None), n, 0, 1000)
+        for n in range(count)
+    ]
+
+
+def take(load: Load) -> Parcel[Any]:
+    parcel = load.take()
+    assert parcel is not None
+    return parcel
+
+
+def test_messages_are_handed_out_in_the_order_they_came() -> None:
+    load = Load(10)
+    first, second, third = parcels(3)
+    load.add([first, second])
+    load.add([third])
+    assert [load.take() for _ in range(4)] == [first, second, third, None]
+
+
+def test_there_is_room_until_half_a_batch_is_at_hand() -> None:
+    load = Load(10)
+    assert load.room() == 10
+    load.add(parcels(5))
+    assert load.room() == 5
+    load.add(parcels(1))
+    assert load.room() == 0
+    take(load)
+    assert load.room() == 5
+
+
+def test_a_batch_of_one_is_fetched_one_by_one() -> None:
+    load = Load(1)
+    assert load.room() == 1
+    load.add(parcels(1))
+    assert load.room() == 0
+    take(load)
+    assert load.room() == 1
+
+
+def test_nothing_is_fetched_while_too_much_is_unsettled() -> None:
+    load = Load(2)
+    load.add(parcels(2 * BACKLOG + 1))
+    while (parcel := load.take()) is not None:
+        assert load.room() == 2 or load.unsettled < 2 * BACKLOG
+        load.finish(parcel, Acked())
+    assert load.unsettled == 2 * BACKLOG + 1
+    assert load.room() == 0
+    load.take_done()
+    assert load.room() == 2
+
+
+def test_it_is_idle_when_nothing_runs() -> None:
+    load = Load(10)
+    load.add(parcels(1))
+    assert load.idle
+    parcel = take(load)
+    assert not load.idle
+    load.finish(parcel, Acked())
+    assert load.idle
+    assert load.unsettled == 1
+
+
+def test_what_is_handled_is_handed_over_once() -> None:
+    load = Load(10)
+    load.add(parcels(2))
+    done = []
+    for _ in range(2):
+        parcel = take(load)
+        load.finish(parcel, Acked())
+        done.append(Done(parcel, Acked()))
+    assert load.take_done() == done
+    assert load.take_done() == []
+
+
+def test_without_a_verdict_there_is_nothing_to_settle() -> None:
+    load = Load(10)
+    load.add(parcels(1))
+    load.finish(take(load), None)
+    assert (load.idle, load.unsettled) == (True, 0)
+
+
+def test_what_could_not_be_settled_comes_before_what_was_handled_since() -> None:
+    load = Load(10)
+    load.add(parcels(2))
+    early, late = take(load), take(load)
+    load.finish(early, Acked())
+    failed = load.take_done()
+    load.finish(late, Acked())
+    load.restore(failed)
+    assert [done.parcel for done in load.take_done()] == [early, late]
+
+
+def test_what_waits_and_what_runs_must_not_lose_its_lease() -> None:
+    load = Load(10)
+    load.add(parcels(4))
+    running, settled, handled = take(load), take(load), take(load)
+    settled.settled = True
+    load.finish(handled, Acked())
+    assert [parcel.key for parcel in load.held()] == ["3", "0"]
+    load.lose([running])
+    assert [parcel.key for parcel in load.held()] == ["3"]
+
+
+def test_what_was_lost_is_not_begun() -> None:
+    load = Load(10)
+    load.add(parcels(3))
+    running = take(load)
+    lost = [running, load.held()[0]]
+    load.lose(lost)
+    assert all(parcel.lost for parcel in lost)
+    assert take(load).key == "2"
+    assert load.take() is None
+
+
+def test_what_nobody_has_begun_is_handed_over() -> None:
+    load = Load(10)
+    load.add(parcels(3))
+    running = take(load)
+    assert [parcel.key for parcel in load.take_waiting()] == ["1", "2"]
+    assert (load.take(), load.held()) == (None, [running])
+
+
+def test_who_was_given_up_on_comes_too_late() -> None:
+    load = Load(10)
+    load.add(parcels(1))
+    running = take(load)
+    assert load.take_running() == [running]
+    assert load.idle
+    load.finish(running, Acked())
+    assert load.unsettled == 0
