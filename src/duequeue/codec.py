@@ -1,9 +1,12 @@
 """How payloads become bytes and come back."""
 
 import dataclasses
+from math import isfinite
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
+
+from duequeue.message import checked_type_name
 
 T = TypeVar("T")
 Value = TypeVar("Value")
@@ -29,7 +32,7 @@ class JsonCodec:
     type_name = "json"
 
     def __init__(self) -> None:
-        self.encode = msgspec.json.Encoder(order="deterministic").encode
+        self.encode = _encode_json
         self.decode = msgspec.json.Decoder().decode
 
 
@@ -76,18 +79,40 @@ class TypedCodec(Generic[T]):
             )
         self.type_name = payload_type.__qualname__
         self._payload_type = payload_type
-        self._encoder = msgspec.json.Encoder(order="deterministic")
         self._decoder = msgspec.json.Decoder(payload_type)
 
     def encode(self, value: T, /) -> bytes:
         """Encode a value of the payload type as JSON."""
         if not isinstance(value, self._payload_type):
             raise TypeError(f"payload must be a {self.type_name}, not {type(value).__name__}")
-        return self._encoder.encode(value)
+        return _encode_json(value)
 
     def decode(self, data: bytes, /) -> T:
         """Decode JSON and check it against the payload type."""
         return self._decoder.decode(data)
+
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def _encode_json(value: object, /) -> bytes:
+    data = _encoder.encode(value)
+    # JSON has no word for these numbers, and the encoder would silently say null.
+    if b"null" in data and not _all_finite(msgspec.to_builtins(value)):
+        raise ValueError("payload holds a number that JSON cannot say: nan or an infinity")
+    return data
+
+
+def _all_finite(value: object) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case dict():
+            return all(map(_all_finite, value.values()))
+        case list() | tuple():
+            return all(map(_all_finite, value))
+        case _:
+            return True
 
 
 def codec_for(choice: Any) -> Codec[Any]:
@@ -102,6 +127,7 @@ def codec_for(choice: Any) -> Codec[Any]:
         return TypedCodec(choice)
     if not _is_codec(choice):
         raise TypeError(f"codec must have type_name, encode and decode; {choice!r} has not")
+    checked_type_name(choice.type_name)
     return cast("Codec[Any]", choice)
 
 

@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 MAX_KEY_LENGTH = 200
 MAX_NAME_LENGTH = 100
+MAX_TYPE_NAME_LENGTH = 200
 MAX_PAYLOAD_BYTES = 8 * 1024 * 1024
 
 
@@ -105,6 +106,17 @@ def checked_name(name: str) -> str:
         raise ValueError(f"name must not contain '|', which ends it in the tables: {name!r}")
     _check_characters(name, "name")
     return name
+
+
+def checked_type_name(type_name: str) -> str:
+    """Return the name of a payload type, or raise for one that no store could keep exactly."""
+    if not 1 <= len(type_name) <= MAX_TYPE_NAME_LENGTH:
+        raise ValueError(
+            f"codec.type_name must have 1 to {MAX_TYPE_NAME_LENGTH} characters, "
+            f"not {len(type_name)}"
+        )
+    _check_characters(type_name, "codec.type_name")
+    return type_name
 
 
 def checked_payload(data: bytes, key: str) -> bytes:

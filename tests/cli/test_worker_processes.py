@@ -9,6 +9,7 @@ import pytest
 
 from duequeue import Message, Queue
 from tests.cli.command import Worker
+from tests.contract.stage import until
 
 # Each process runs one message and holds at most one more: four keep two processes busy.
 ONE_EACH = ("--concurrency", "1", "--batch", "1", "--processes", "2")
@@ -22,8 +23,8 @@ def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> N
         killed = pids.pop()
         os.kill(killed, SIGKILL)
         worker.await_lines(f"duequeue: process {killed} ended with -9")
-        orders.offer("late", 1)
-        (begun,) = worker.await_lines("begun late")
+        orders.offer("one more", 1)
+        (begun,) = worker.await_lines("begun")
         assert int(begun[2]) not in {killed, *pids}
         worker.send(SIGTERM)
         worker.send(SIGINT)
@@ -37,22 +38,21 @@ def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> N
 
 @pytest.mark.parametrize("number", [SIGTERM, SIGINT])
 def test_a_signal_to_everybody_stops_in_good_order(
-    url: str, orders: Queue[Any], fifo: Path, number: Any
+    url: str, orders: Queue[Any], tmp_path: Path, number: Any
 ) -> None:
-    orders.offer_batch([Message(str(n), str(fifo)) for n in range(8)])
+    pipes = [tmp_path / str(n) for n in range(8)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    orders.offer_batch([Message(pipe.name, str(pipe)) for pipe in pipes])
     with Worker("wait", url, *ONE_EACH) as worker:
         begun = worker.await_lines("begun", 2)
         worker.send_all(number)
-        with fifo.open("w"):  # opens once somebody reads
-            pass
-        worker.await_lines("ended")
-        with fifo.open("w"):
-            pass
+        until(lambda: orders.stats().leased == 2)
+        for _, key, _ in begun:
+            (tmp_path / key).write_text("go")
         status, printed = worker.end()
     assert status == 0, printed
-    assert {words[1] for words in begun} == {
-        line.split()[1] for line in printed.splitlines() if line.startswith("ended")
-    }
+    assert all(f"ended {key} {pid}" in printed for _, key, pid in begun)
     assert (orders.stats().due, orders.stats().leased) == (6, 0)
     assert "orders: stopped, 2 handled, 0 failed" in printed
 

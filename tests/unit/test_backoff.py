@@ -1,0 +1,96 @@
+"""Pauses between tries: growing, jittered, and over when the budget is."""
+
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from duequeue import Backoff, RetryPolicy
+from duequeue.actions import Pause, Run, retrying
+from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.steps import at_once
+
+SECOND = timedelta(seconds=1)
+NOTHING = at_once(lambda: None)
+
+
+def test_pauses_grow_to_the_longest() -> None:
+    policy = RetryPolicy(budget=3600 * SECOND, first=SECOND, longest=10 * SECOND)
+    ceilings = [1, 2, 4, 8, 10, 10]
+    for pause, ceiling in zip(policy.pauses(), ceilings, strict=False):
+        assert ceiling / 2 <= pause <= ceiling
+
+
+def test_pauses_are_jittered() -> None:
+    policy = RetryPolicy(budget=3600 * SECOND, first=SECOND)
+    assert len({next(policy.pauses()) for _ in range(20)}) > 10
+
+
+def test_no_pause_is_longer_than_what_is_left() -> None:
+    policy = RetryPolicy(budget=SECOND / 10, first=3600 * SECOND, longest=3600 * SECOND)
+    assert 0 < next(policy.pauses()) <= 0.1
+
+
+def test_the_budget_runs_from_the_first_try() -> None:
+    policy = RetryPolicy(budget=timedelta(milliseconds=1))
+    pauses = policy.pauses()
+    began = monotonic()
+    while monotonic() - began < 0.002:
+        pass
+    assert next(pauses, None) is None
+
+
+def test_never_means_one_try() -> None:
+    assert list(RetryPolicy.never().pauses()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"budget": -SECOND}, "budget must not be negative"),
+        ({"first": 0 * SECOND}, "first must be at least one millisecond"),
+        ({"longest": 0 * SECOND}, "longest must be at least one millisecond"),
+        ({"factor": 0.5}, "factor must be at least 1"),
+    ],
+)
+def test_nonsense_is_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        RetryPolicy(**options)
+
+
+def test_a_budget_is_a_duration() -> None:
+    thirty: Any = 30
+    with pytest.raises(TypeError, match="budget must be a timedelta"):
+        RetryPolicy(budget=thirty)
+
+
+def test_delays_between_deliveries_grow_and_do_not_overflow() -> None:
+    backoff = Backoff(first=SECOND, longest=60 * SECOND)
+    for attempt, ceiling in [(1, 1), (2, 2), (3, 4), (7, 60), (10_000, 60)]:
+        assert ceiling / 2 <= backoff.delay(attempt).total_seconds() <= ceiling
+
+
+def test_only_the_unavailable_is_tried_again() -> None:
+    policy = RetryPolicy(budget=3600 * SECOND)
+    flow = retrying(policy, NOTHING)
+    assert next(flow) == Run(NOTHING)
+    assert isinstance(flow.throw(StoreUnavailable("later")), Pause)
+    assert flow.send(None) == Run(NOTHING)
+    with pytest.raises(StoreError, match="no"):
+        flow.throw(StoreError("no"))
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_interruptions_are_never_tried_again(interruption: type[BaseException]) -> None:
+    flow = retrying(RetryPolicy(), NOTHING)
+    next(flow)
+    with pytest.raises(interruption):
+        flow.throw(interruption())
+
+
+def test_the_last_error_is_raised_when_the_budget_is_spent() -> None:
+    flow = retrying(RetryPolicy.never(), NOTHING)
+    next(flow)
+    with pytest.raises(StoreUnavailable, match="the last word"):
+        flow.throw(StoreUnavailable("the last word"))

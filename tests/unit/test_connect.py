@@ -1,0 +1,100 @@
+"""From a URL to a backend, without contacting anybody."""
+
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+from duequeue.connect import backend_for
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize("url", ["redis2://x", "oracle://x", "app.db", "", ":memory:", "//x"])
+def test_an_unknown_scheme_is_answered_with_the_known_ones(url: str) -> None:
+    with pytest.raises(ValueError, match=r"known are: memory:, sqlite:, postgresql:"):
+        backend_for(url)
+
+
+def test_schemes_have_no_case() -> None:
+    assert backend_for("MEMORY:x").address == "memory:x"
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///app.db", Path.cwd() / "app.db"),
+        ("sqlite:///data/app.db", Path.cwd() / "data/app.db"),
+        ("sqlite:////srv/app.db", Path("/srv/app.db")),
+        ("sqlite:////srv/my%20app%3F.db", Path("/srv/my app?.db")),
+        ("sqlite:////srv/app.db?synchronous=normal", Path("/srv/app.db")),
+    ],
+)
+def test_sqlite_files(url: str, path: Path) -> None:
+    assert backend_for(url).address == str(path)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("sqlite:app.db", "three slashes"),
+        ("sqlite://app.db", "three slashes"),
+        ("sqlite:///", "names no SQLite file"),
+        ("sqlite:///:memory:", "memory: for none"),
+        ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
+        ("sqlite:///app.db?timeout=5", "unknown options.*timeout.*known is: synchronous"),
+    ],
+)
+def test_bad_sqlite_urls(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        backend_for(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        (f"postgresql://me:{SECRET}@db.example:6543/orders", "db.example:6543/orders"),
+        (f"postgres://me:{SECRET}@db.example/orders", "db.example:5432/orders"),
+        (f"postgresql://db.example/orders?password={SECRET}&user=me", "db.example:5432/orders"),
+        ("postgresql://me@/orders?host=/run/postgresql", "/run/postgresql:5432/orders"),
+        ("postgresql://me@db.example", "db.example:5432/me"),
+        ("postgresql://db.example/orders?pool_size=1", "db.example:5432/orders"),
+    ],
+)
+def test_postgres_servers(url: str, address: str) -> None:
+    backend = backend_for(url)
+    assert backend.address == address
+    for shown in (backend, vars(backend), backend.session(), backend.address):
+        assert SECRET not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{SECRET}%zz@db.example/orders",
+        f"postgresql://me:{SECRET}@[::1/orders",
+        f"postgresql://me:{SECRET}@db.example/orders?no_such_option=1",
+        f"postgresql://me@db.example/orders?password={SECRET}%zz",
+        f"postgresql://me:{SECRET}@db.example/orders?pool_size=many",
+        f"postgresql://me:{SECRET}@db.example/orders?pool_size=0",
+        f"postgresql://me:{SECRET}@db.example/orders?pool_size=-1",
+    ],
+)
+def test_bad_postgres_urls_do_not_tell_the_password(url: str) -> None:
+    with pytest.raises(ValueError, match=r"url|pool_size") as raised:
+        backend_for(url)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert SECRET not in shown.replace(url, "")  # which is in the source of this very test
+
+
+def test_a_missing_driver_is_named() -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from duequeue import MissingExtra, Queue\n"
+        "try:\n    Queue.open('postgresql://localhost/x', 'orders')\n"
+        "except MissingExtra as error:\n    print(error)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert "pip install 'duequeue[postgres]'" in finished.stdout.decode()

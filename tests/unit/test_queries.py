@@ -1,0 +1,35 @@
+"""The loader of `queries.sql`."""
+
+import re
+
+import pytest
+
+from duequeue.stores.sql.queries import load_queries
+
+DIALECTS = ["postgres", "sqlite"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_queries_are_whole_and_bare(dialect: str) -> None:
+    for name, query in load_queries(dialect).items():
+        assert re.fullmatch(r"[a-z_]+", name)
+        assert query == query.strip()
+        assert "--" not in query, name
+        assert not query.endswith(";"), name
+        assert re.match(r"SELECT|INSERT|UPDATE|DELETE|CREATE|WITH", query), name
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_query_is_one_statement(dialect: str) -> None:
+    assert [name for name, query in load_queries(dialect).items() if ";" in query] == []
+
+
+def test_comments_inside_are_dropped() -> None:
+    claim = load_queries("postgres")["claim_messages"]
+    assert claim.startswith("UPDATE duequeue_message")
+    assert "RETURNING" in claim
+
+
+def test_an_unknown_dialect_has_none() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        load_queries("esperanto")
