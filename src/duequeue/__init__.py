@@ -22,6 +22,18 @@ from duequeue.errors import (
     StoreUnavailable,
     UndecodablePayload,
 )
+from duequeue.event_log import log_events
+from duequeue.events import (
+    Buried,
+    Delivered,
+    Event,
+    Events,
+    Handled,
+    LeaseLost,
+    Offered,
+    StoreFailed,
+)
+from duequeue.handler import BoundHandler
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
 from duequeue.misfire import Misfire
 from duequeue.queue import Queue
@@ -37,6 +49,8 @@ __all__ = [
     "AsyncDelivery",
     "AsyncQueue",
     "Backoff",
+    "BoundHandler",
+    "Buried",
     "BuriedMessage",
     "Bury",
     "BytesCodec",
@@ -50,15 +64,21 @@ __all__ = [
     "CronStatus",
     "Crontab",
     "Daily",
+    "Delivered",
     "Delivery",
     "DueQueueError",
+    "Event",
+    "Events",
     "Every",
+    "Handled",
     "JsonCodec",
+    "LeaseLost",
     "ManualClock",
     "Message",
     "Misfire",
     "MissingExtra",
     "OfferOutcome",
+    "Offered",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
@@ -70,9 +90,11 @@ __all__ = [
     "Snapshot",
     "State",
     "StoreError",
+    "StoreFailed",
     "StoreUnavailable",
     "SystemClock",
     "TextCodec",
     "TypedCodec",
     "UndecodablePayload",
+    "log_events",
 ]

@@ -110,7 +110,7 @@ class Tracing(Protocol):
 
 
 class Events:
-    """One opened queue's listeners. Whoever tracks messages besides is also a listener."""
+    """One opened queue's listeners. Tracing is asked only while there are any."""
 
     def __init__(self) -> None:
         self.listeners: tuple[Listener, ...] = ()
@@ -134,7 +134,10 @@ class Events:
     def emit(self, event: Event) -> None:
         """Tell every listener; one that raises is logged, and disturbs nobody."""
         for listener in self.listeners:
-            _guarded(listener, event)
+            try:
+                listener(event)
+            except Exception:
+                logger.exception("a listener failed: %r", listener)
 
     @contextmanager
     def offering(self, records: list[Record]) -> Iterator[list[Record]]:
@@ -148,27 +151,42 @@ class Events:
             raise
         _guarded(end, None)
 
-    @contextmanager
-    def handling(self, parcel: Parcel[Any]) -> Iterator[Tell]:
+    def handling(self, parcel: Parcel[Any]) -> "Handling":
         """Surround a handler: the block is to tell how it ended."""
-        event: Handled | None = None
-        end = (
-            None if self.tracing is None else _guarded(self.tracing.handling, parcel)
-        ) or _nothing
-        began = perf_counter()
+        return Handling(self, parcel)
 
-        def tell(outcome: object, verdict: Verdict | None) -> None:
-            nonlocal event
-            duration = timedelta(seconds=perf_counter() - began)
-            error = outcome if isinstance(outcome, BaseException) else None
-            name, key, attempt = parcel.queue_name, parcel.key, parcel.attempt
-            event = Handled(name, key, attempt, duration, verdict, error)
-            self.emit(event)
 
-        try:
-            yield tell
-        finally:
-            _guarded(end, event)
+class Handling:
+    """One call of a handler that somebody listens to; a class, for it is made for each message."""
+
+    __slots__ = ("_began", "_end", "_event", "_events", "_parcel")
+
+    def __init__(self, events: Events, parcel: Parcel[Any]) -> None:
+        self._events = events
+        self._parcel = parcel
+        self._event: Handled | None = None
+        tracing = events.tracing
+        self._end = None if tracing is None else _guarded(tracing.handling, parcel)
+        self._began = perf_counter()
+
+    def __enter__(self) -> Tell:
+        return self._tell
+
+    def __exit__(self, *raised: object) -> None:
+        if self._end is not None:
+            _guarded(self._end, self._event)
+
+    def _tell(self, outcome: object, verdict: Verdict | None) -> None:
+        parcel = self._parcel
+        self._event = Handled(
+            parcel.queue_name,
+            parcel.key,
+            parcel.attempt,
+            timedelta(seconds=perf_counter() - self._began),
+            verdict,
+            outcome if isinstance(outcome, BaseException) else None,
+        )
+        self._events.emit(self._event)
 
 
 def _guarded(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:

@@ -23,7 +23,7 @@ def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> N
         killed = pids.pop()
         os.kill(killed, SIGKILL)
         worker.await_lines(f"duequeue: process {killed} ended with -9")
-        orders.offer("one more", 1)
+        orders.offer("another", 1)
         (begun,) = worker.await_lines("begun")
         assert int(begun[2]) not in {killed, *pids}
         worker.send(SIGTERM)

@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -10,7 +11,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy.orm import Session
 
-from duequeue import ManualClock
+from duequeue import ManualClock, Retry
 from tests.contract.conftest import Consume
 from tests.contract.phrases import DAY, HOUR, claim
 from tests.contract.stage import Stage, until_gone
@@ -55,8 +56,10 @@ def with_sqlite3_by_hand(url: str) -> Iterator[tuple[Execute, Any]]:
 @contextmanager
 def engine_of(url: str) -> Iterator[sqlalchemy.Engine]:
     engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    yield engine
-    engine.dispose()
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 @contextmanager
@@ -125,7 +128,7 @@ def test_order_and_message_are_committed_as_one(
 def test_neither_is_left_of_what_was_rolled_back(
     queue: QueueFace, store_url: str, transaction: Transaction
 ) -> None:
-    with pytest.raises(ChangedMyMind), transaction(store_url) as (execute, connection):
+    with suppress(ChangedMyMind), transaction(store_url) as (execute, connection):
         execute("INSERT INTO purchase VALUES (7)")
         queue.within(connection).offer("order-7", {"number": 7})
         raise ChangedMyMind
@@ -136,7 +139,7 @@ def test_neither_is_left_of_what_was_rolled_back(
 def test_the_message_may_come_first(
     queue: QueueFace, store_url: str, transaction: Transaction
 ) -> None:
-    with pytest.raises(ChangedMyMind), transaction(store_url) as (execute, connection):
+    with suppress(ChangedMyMind), transaction(store_url) as (execute, connection):
         queue.within(connection).offer("order-7", {"number": 7})
         execute("INSERT INTO purchase VALUES (7)")
         raise ChangedMyMind
@@ -167,7 +170,7 @@ def test_a_handler_acks_in_its_own_transaction(
             execute("INSERT INTO purchase VALUES (7)")
             assert queue.within(connection).ack_many([delivery]) == 1
             if not delivery.redelivered:
-                raise ChangedMyMind
+                raise Retry(timedelta(0))
 
     queue.offer("order-7", 1)
     with consume(queue, handle):
@@ -182,7 +185,7 @@ def test_who_lost_the_lease_leaves_nothing_behind(
     slow = claim(queue)
     clock.advance(HOUR)
     quick = claim(queue)
-    with pytest.raises(ChangedMyMind), transaction(store_url) as (execute, connection):
+    with suppress(ChangedMyMind), transaction(store_url) as (execute, connection):
         execute("INSERT INTO purchase VALUES (7)")
         if not queue.within(connection).ack_many([slow]):
             raise ChangedMyMind

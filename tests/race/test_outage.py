@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 from duequeue import ManualClock, OfferOutcome, RetryPolicy, StoreUnavailable
-from tests.contract.phrases import PATIENCE, SECOND, claim, in_background
+from tests.contract.phrases import PATIENCE, SECOND, claim, in_background, keys_of
 from tests.fixtures.faces import Face
 from tests.fixtures.postgres import PostgresServer, StopMode
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
@@ -59,8 +59,11 @@ def test_a_queue_outlives_a_restart(
         delivery = claim(queue)
         frail_server.restart(mode)
         assert queue.offer("after", 1) is CREATED
-        assert delivery.ack()
-        assert claim(queue).key == "after"
+        acked = delivery.ack()
+        found = keys_of(queue.try_poll_many(10) + queue.try_poll_many(10))
+        # Claims do not wait for the disk: a crash may undo one, and the message comes again.
+        assert sorted(found) == (["after"] if acked else ["after", "before"])
+        assert acked or mode == "immediate"
 
 
 def test_a_call_waits_for_the_server(

@@ -1,0 +1,67 @@
+"""PostgreSQL is restarted under busy consumers: they go on, and nothing is lost."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from duequeue import Message
+from tests.contract.phrases import SECOND
+from tests.contract.stage import until
+from tests.fixtures.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
+from tests.fixtures.postgres import PostgresServer, StopMode
+
+WORKERS = 4
+
+
+@pytest.fixture
+def frail_url(frail_server: PostgresServer) -> Iterator[str]:
+    """A database on the server that may be stopped."""
+    url = frail_server.create_database()
+    yield url
+    frail_server.drop_database(url)
+
+
+@contextmanager
+def consuming(
+    url: str, face: Face, loop: LoopThread, handle: Callable[[Any], object]
+) -> Iterator[QueueFace]:
+    """One worker, and its queue."""
+
+    async def awaited(delivery: Any) -> None:
+        handle(delivery)
+
+    # What is claimed when the connection is lost, without the claimer's knowledge, waits out its
+    # lease; so the lease is short, and passes in real time.
+    with face.open(url, "orders", lease=2 * SECOND, poll_interval=SECOND / 2) as opened:
+        queue: Any = opened
+        if isinstance(face, AsyncFace):
+            consumer: Any = Blocking(queue.consume(awaited), loop)
+        else:
+            consumer = queue.consume(handle)
+        with consumer:
+            yield opened
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_busy_consumers_outlive_a_restart(
+    frail_server: PostgresServer,
+    frail_url: str,
+    face: Face,
+    loop_thread: LoopThread,
+    mode: StopMode,
+) -> None:
+    handled: set[str] = set()
+    keys = [f"{number:05}" for number in range(4000)]
+    later = [f"later-{number:05}" for number in range(400)]
+    with ExitStack() as working, face.open(frail_url, "orders") as queue:
+        queue.offer_batch([Message(key, 1) for key in keys])
+        for _ in range(WORKERS):
+            worker = consuming(frail_url, face, loop_thread, lambda each: handled.add(each.key))
+            working.enter_context(worker)
+        until(lambda: len(handled) >= 400)
+        frail_server.restart(mode)
+        queue.offer_batch([Message(key, 1) for key in later])
+        until(lambda: queue.stats().total == 0)
+    assert handled == {*keys, *later}
