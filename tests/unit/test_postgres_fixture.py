@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.fixtures.postgres import PostgresServer, StopMode
+from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.servers import missing_server
 
 
@@ -26,18 +26,6 @@ def test_password_is_demanded_and_hidden(
         psycopg.connect(make_conninfo(postgres_url, password="wrong"))
     assert len(postgres_server.password) >= 16
     assert postgres_server.password not in repr(postgres_server)
-
-
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
-def test_committed_rows_outlive_an_outage(
-    postgres_server: PostgresServer, postgres_url: str, mode: StopMode
-) -> None:
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-    with postgres_server.stopped(mode), pytest.raises(psycopg.OperationalError):
-        psycopg.connect(postgres_url)
-    with psycopg.connect(postgres_url) as connection:
-        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
 
 
 def test_missing_server_fails_in_continuous_integration(monkeypatch: pytest.MonkeyPatch) -> None:
