@@ -51,8 +51,12 @@ def _postgres(url: str) -> Backend:
     pool_size = options.pop("pool_size", "10")
     if not pool_size.isdecimal():
         raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
+    pooler = options.pop("pooler", "session")
+    if pooler not in {"session", "transaction"}:
+        raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
     theirs = "&".join(f"{name}={value}" for name, value in options.items())
-    return PostgresBackend(Settings(f"{location}?{theirs}", int(pool_size)))
+    by_transaction = pooler == "transaction"
+    return PostgresBackend(Settings(f"{location}?{theirs}", int(pool_size), by_transaction))
 
 
 def _split_options(url: str) -> tuple[str, dict[str, str]]:

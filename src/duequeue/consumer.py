@@ -28,6 +28,8 @@ Handler: TypeAlias = Callable[[Delivery[T]], object]
 
 logger = logging.getLogger("duequeue.consumer")
 
+NOTICE_SIGNALS_EVERY = 0.2
+
 
 class Consumer(Generic[T]):
     """Fetches ahead, runs the handler on several threads, keeps leases alive, acks in batches.
@@ -76,14 +78,21 @@ class Consumer(Generic[T]):
         """How many messages are leased by it: fetched, running, or handled but not yet settled."""
         return self._load.in_hand
 
-    def run(self) -> None:
+    def run(self, grace: timedelta = GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
+
+        def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+            # On another thread: a signal handler may have interrupted whoever holds our lock.
+            time_left = timedelta(0) if self._stopping else grace
+            threading.Thread(target=self.stop, args=(time_left,), name="duequeue-stop").start()
+
         before = {
-            number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGTERM, signal.SIGINT)
+            number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)
         }
         try:
-            self._stopped.wait()
+            # A signal that the system hands to another thread does not interrupt this one's wait.
+            while not self._stopped.wait(NOTICE_SIGNALS_EVERY):
+                pass
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -235,9 +244,8 @@ class Consumer(Generic[T]):
 
     def _wind_up(self, grace_seconds: float) -> None:
         self._context.bell.ring_all()
+        self._feeder.join()  # before giving back: its last poll would fetch it all again
         self._give_back()
-        self._feeder.join()
-        self._give_back()  # what came in with its last poll
         self._await_handlers(grace_seconds)
         with self._unsettled:
             overdue = self._load.take_running()
@@ -260,11 +268,6 @@ class Consumer(Generic[T]):
                 if left <= 0:
                     return
                 self._nothing_runs.wait(left)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a signal handler
-        # On another thread: a signal handler may have interrupted whoever holds our lock.
-        grace = timedelta(0) if self._stopping else GRACE
-        threading.Thread(target=self.stop, args=(grace,), name="duequeue-stop").start()
 
     def _tried(self, flow: Flow[None]) -> bool:
         """Run a flow; what fails is logged, and tried again later or left to the lease."""

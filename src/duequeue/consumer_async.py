@@ -79,14 +79,14 @@ class AsyncConsumer(Generic[T]):
         """How many messages are leased by it: fetched, running, or handled but not yet settled."""
         return self._load.in_hand
 
-    async def run(self) -> None:
+    async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         loop = asyncio.get_running_loop()
         stops: set[asyncio.Task[None]] = set()
 
         def on_signal() -> None:
-            grace = timedelta(0) if self._stopping else GRACE
-            stops.add(loop.create_task(self.stop(grace)))
+            time_left = timedelta(0) if self._stopping else grace
+            stops.add(loop.create_task(self.stop(time_left)))
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, on_signal)
@@ -253,9 +253,8 @@ class AsyncConsumer(Generic[T]):
 
     async def _wind_up(self, grace_seconds: float) -> None:
         self._context.bell.ring_all()
+        await self._feeder  # before giving back: its last poll would fetch it all again
         await self._give_back()
-        await self._feeder
-        await self._give_back()  # what came in with its last poll
         await self._await_handlers(grace_seconds)
         overdue = self._load.take_running()
         self._lose(overdue)

@@ -21,30 +21,34 @@ logger = logging.getLogger("duequeue")
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
-    """Messages were offered together; how many had which outcome."""
+class Event:
+    """Something that happened in a queue."""
 
     queue_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offered(Event):
+    """Messages were offered together; how many had which outcome."""
+
     created: int
     updated: int
     ignored: int
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Event):
     """A message was leased, so long after the instant its producer asked for."""
 
-    queue_name: str
     key: str
     attempt: int
     lateness: timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class Handled(Event):
     """A handler has ended; without a verdict it settled the message itself, or lost it."""
 
-    queue_name: str
     key: str
     attempt: int
     duration: timedelta
@@ -66,31 +70,27 @@ class Handled:
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
+class Buried(Event):
     """A message was parked out of the queue."""
 
-    queue_name: str
     key: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseLost:
+class LeaseLost(Event):
     """A consumer found that a message it worked on is no longer its own."""
 
-    queue_name: str
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class StoreFailed:
+class StoreFailed(Event):
     """The store did not serve a consumer, which will try again."""
 
-    queue_name: str
     error: BaseException
 
 
-Event: TypeAlias = Offered | Delivered | Handled | Buried | LeaseLost | StoreFailed
 Listener: TypeAlias = Callable[[Event], object]
 
 EndOffering: TypeAlias = Callable[[BaseException | None], None]

@@ -1,10 +1,12 @@
 """The blocking face of a queue."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack, overload
+from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
@@ -43,6 +45,8 @@ class Queue(Generic[T]):
         self._perform = performer(session)
         self._wrap = partial(Delivery, self._drive, context)
         self._cron = Cron(self._drive, context)
+        self._consumers: WeakSet[Consumer[T]] = WeakSet()
+        self._closing = threading.Lock()
         self._closed = False
 
     @classmethod
@@ -175,7 +179,8 @@ class Queue(Generic[T]):
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
         check_workers(concurrency, batch)
-        return Consumer(
+        self._refuse_if_closed()
+        consumer = Consumer(
             self._context,
             self._perform_unless_closed,
             self._wrap,
@@ -184,6 +189,8 @@ class Queue(Generic[T]):
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
+        self._consumers.add(consumer)
+        return consumer
 
     @overload
     def handler(
@@ -210,12 +217,18 @@ class Queue(Generic[T]):
         return Queue(self._backend, self._context.borrowed(), session)
 
     def close(self) -> None:
-        """Give the connections back; polls that wait are told. Closing twice is fine."""
-        if not self._closed:
+        """Stop its consumers and crons, and give the connections back; closing twice is fine."""
+        with self._closing:
+            if self._closed:
+                return
+            for consumer in list(self._consumers):
+                consumer.stop()
             self._closed = True
-            self._cron.close()
-            self._context.close()
-            self._session.close()
+            try:
+                self._cron.close()
+                self._context.close()
+            finally:
+                self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -235,6 +248,9 @@ class Queue(Generic[T]):
         return drive(flow, self._perform_unless_closed)
 
     def _perform_unless_closed(self, action: Action) -> object:
+        self._refuse_if_closed()
+        return self._perform(action)
+
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise QueueClosed(f"queue {self.name!r} is closed")
-        return self._perform(action)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack, overload
+from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
@@ -44,6 +45,8 @@ class AsyncQueue(Generic[T]):
         self._perform = performer_async(session)
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, context)
+        self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
+        self._closing = asyncio.Lock()
         self._closed = False
 
     @classmethod
@@ -173,7 +176,8 @@ class AsyncQueue(Generic[T]):
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
         check_workers(concurrency, batch)
-        return AsyncConsumer(
+        self._refuse_if_closed()
+        consumer = AsyncConsumer(
             self._context,
             self._perform_unless_closed,
             self._wrap,
@@ -182,6 +186,8 @@ class AsyncQueue(Generic[T]):
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
+        self._consumers.add(consumer)
+        return consumer
 
     @overload
     def handler(
@@ -211,12 +217,18 @@ class AsyncQueue(Generic[T]):
         return AsyncQueue(self._backend, self._context.borrowed(), session)
 
     async def close(self) -> None:
-        """Give the connections back; polls that wait are told. Closing twice is fine."""
-        if not self._closed:
+        """Stop its consumers and crons, and give the connections back; closing twice is fine."""
+        async with self._closing:
+            if self._closed:
+                return
+            for consumer in list(self._consumers):
+                await consumer.stop()
             self._closed = True
-            await self._cron.close()
-            await asyncio.to_thread(self._context.close)
-            await self._session.close()
+            try:
+                await self._cron.close()
+                await asyncio.to_thread(self._context.close)
+            finally:
+                await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -236,9 +248,12 @@ class AsyncQueue(Generic[T]):
         return await drive_async(flow, self._perform_unless_closed)
 
     async def _perform_unless_closed(self, action: Action) -> object:
+        self._refuse_if_closed()
+        return await self._perform(action)
+
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise QueueClosed(f"queue {self.name!r} is closed")
-        return await self._perform(action)
 
 
 class OpeningQueue(Generic[T]):

@@ -171,6 +171,8 @@ class Meters:
                 self._buried.add(1, about)
             case StoreFailed():
                 self._failures.add(1, about)
+            case _:
+                pass
 
 
 def _stamped(record: Record, carrier: dict[str, str]) -> Record:

@@ -196,17 +196,18 @@ def test_others_take_over_at_once(open_queue: OpenQueue, stage: Stage, consume: 
     running.end()
 
 
-def test_a_queue_closed_under_its_consumer(
+def test_closing_the_queue_stops_its_consumer(
     open_queue: OpenQueue, stage: Stage, consume: Consume, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue, other = open_queue(), open_queue()
     queue.offer("a", 1)
     consumer = consume(queue)
     scene = stage.next()
-    queue.close()
+    closing = in_background(queue.close)
     scene.end()
+    closing.result(PATIENCE)
     in_background(consumer.stop).result(PATIENCE)
-    assert snapshot(other, "a").state is State.LEASED
+    assert other.read("a") is None
     assert caplog.records == []
 
 

@@ -81,8 +81,11 @@ class Hand:
     def end(self) -> None:
         """Dismiss the process, and wait until it is gone."""
         self._commands.close()
-        self._process.wait(PATIENCE)
-        self._replies.close()
+        try:
+            self._process.wait(PATIENCE)
+        finally:
+            self._process.kill()  # whatever keeps it, it must not disturb the next test
+            self._replies.close()
 
     def _write(self, data: bytes) -> None:
         self._commands.write(data)

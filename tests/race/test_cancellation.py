@@ -17,7 +17,7 @@ from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_o
 
 CREATED = OfferOutcome.CREATED
 
-AT_ONCE = 3.0  # seconds; SQLite itself may hold on to a call for one of them
+AT_ONCE = 10.0  # seconds; of which SQLite itself may hold on to a call for one
 
 on_sqlite = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
@@ -129,5 +129,29 @@ def test_cancelled_in_a_poll(play: Callable[[Scenario], None]) -> None:
         delivery = await asyncio.wait_for(polls[0], PATIENCE)
         assert delivery is not None
         assert await delivery.ack()
+
+    play(scenario)
+
+
+@on_postgres
+def test_cancelled_before_the_answer(
+    play: Callable[[Scenario], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cancellation comes after a statement was sent, and its answer is never read."""
+    execute = psycopg.AsyncCursor.execute
+
+    async def cancelled_execute(cursor: Any, query: Any, *rest: Any, **options: Any) -> Any:
+        if "INSERT INTO duequeue_message" not in str(query):
+            return await execute(cursor, query, *rest, **options)
+        cursor.connection.pgconn.send_query(b"SELECT 1")
+        raise asyncio.CancelledError
+
+    async def scenario(queue: AsyncQueue[Any]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(psycopg.AsyncCursor, "execute", cancelled_execute)
+            offering = asyncio.create_task(queue.offer("a", 2))
+            await asyncio.wait([offering])
+            assert offering.cancelled()
+        assert await queue.offer("a", 3) is CREATED
 
     play(scenario)

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +18,7 @@ from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_o
 
 CREATED = OfferOutcome.CREATED
 
-AT_ONCE = 3.0  # seconds; SQLite itself may hold on to a call for one of them
+AT_ONCE = 10.0  # seconds; of which SQLite itself may hold on to a call for one
 
 on_sqlite = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
@@ -89,3 +90,23 @@ def test_interrupted_between_two_tries(
     assert [hand.heard(), hand.heard()] == ["acting", "pausing"]
     interrupt(hand)
     assert hand.outcome().value is CREATED
+
+
+@on_postgres
+def test_interrupted_before_the_answer(
+    bystander: QueueFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C reaches Python code after a statement was sent, and before its answer is awaited."""
+    execute = psycopg.Cursor.execute
+
+    def interrupted_execute(cursor: Any, query: Any, *rest: Any, **options: Any) -> Any:
+        if "INSERT INTO duequeue_message" not in str(query):
+            return execute(cursor, query, *rest, **options)
+        cursor.connection.pgconn.send_query(b"SELECT 1")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", interrupted_execute)
+        with pytest.raises(KeyboardInterrupt):
+            bystander.offer("a", 2)
+    assert bystander.offer("a", 3) is OfferOutcome.UPDATED

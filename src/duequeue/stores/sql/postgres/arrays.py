@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
-import psycopg
-from psycopg.abc import Buffer
+from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
@@ -46,10 +45,12 @@ class BinaryArrayDumper(Dumper):
         return dumper
 
 
-psycopg.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
-
-
 _NULL = _length(-1)
+
+
+def register_arrays(connection: AdaptContext) -> None:
+    """Teach a connection to send our arrays; a caller's own connection too."""
+    connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
 
 
 def _bytes(value: bytes) -> bytes:

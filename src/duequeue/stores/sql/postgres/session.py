@@ -7,13 +7,15 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from duequeue.steps import drive
 from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
+from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect, translate
-from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, SESSION_SETTINGS, Settings
+from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -31,7 +33,7 @@ class PostgresSession:
             min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
-            configure=_configure,
+            configure=self._configure,
             open=False,
         )
         self._opened = False
@@ -72,6 +74,10 @@ class PostgresSession:
                 self._pool.open()
                 self._opened = True
 
+    def _configure(self, connection: psycopg.Connection) -> None:
+        register_arrays(connection)
+        connection.execute(self._settings.session_settings)
+
     def _probe(self) -> None:
         psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments).close()
 
@@ -85,6 +91,7 @@ class BorrowedPostgresSession:
                 f"connection must be a psycopg.Connection, not {type(connection).__name__}"
             )
         refuse_autocommit(connection)
+        register_arrays(connection)
         self._address = Address(connection.info.dsn)
         self._perform = performer(connection, owned=False)
 
@@ -110,12 +117,18 @@ def performer(
         query, parameters = statement(command)
         # Binary replies need the extended protocol, which takes one statement at a time.
         binary = parameters is not None
-        cursor = connection.execute(query, parameters, binary=binary)
+        cursor = cursor_on(connection)
+        cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
         return cursor.fetchall() if cursor.description else []
 
     return perform
+
+
+def cursor_on(connection: psycopg.Connection[Any]) -> psycopg.Cursor[TupleRow]:
+    """Return a cursor of ours, whatever rows and cursors the connection's owner prefers."""
+    return psycopg.Cursor(connection, row_factory=tuple_row)
 
 
 @contextmanager
@@ -136,16 +149,19 @@ def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
         )
 
 
-def _configure(connection: psycopg.Connection) -> None:
-    connection.execute(SESSION_SETTINGS)
-
-
 @contextmanager
 def _settled(connection: psycopg.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not connection.closed:
-            connection.rollback()
+        _roll_back(connection)
         raise
     connection.commit()
+
+
+def _roll_back(connection: psycopg.Connection) -> None:
+    try:
+        if not connection.closed:
+            connection.rollback()
+    except psycopg.Error:
+        connection.close()  # what went wrong first is what counts; the pool replaces it

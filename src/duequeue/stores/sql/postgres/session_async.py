@@ -7,14 +7,16 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from duequeue.steps import drive_async
 from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
+from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
-from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, SESSION_SETTINGS, Settings
+from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -32,7 +34,7 @@ class AsyncPostgresSession:
             min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
-            configure=_configure,
+            configure=self._configure,
             open=False,
         )
         self._opened = False
@@ -78,6 +80,10 @@ class AsyncPostgresSession:
                 await self._pool.open()
                 self._opened = True
 
+    async def _configure(self, connection: psycopg.AsyncConnection) -> None:
+        register_arrays(connection)
+        await connection.execute(self._settings.session_settings)
+
     async def _probe(self) -> None:
         connection = await psycopg.AsyncConnection.connect(
             self._settings.conninfo, **self._settings.connection_arguments
@@ -94,6 +100,7 @@ class BorrowedAsyncPostgresSession:
                 f"connection must be a psycopg.AsyncConnection, not {type(connection).__name__}"
             )
         refuse_autocommit(connection)
+        register_arrays(connection)
         self._address = Address(connection.info.dsn)
         self._perform = performer(connection, owned=False)
 
@@ -119,7 +126,8 @@ def performer(
         query, parameters = statement(command)
         # Binary replies need the extended protocol, which takes one statement at a time.
         binary = parameters is not None
-        cursor = await connection.execute(query, parameters, binary=binary)
+        cursor = cursor_on(connection)
+        await cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
         return await cursor.fetchall() if cursor.description else []
@@ -127,13 +135,14 @@ def performer(
     return perform
 
 
+def cursor_on(connection: psycopg.AsyncConnection[Any]) -> psycopg.AsyncCursor[TupleRow]:
+    """Return a cursor of ours, whatever rows and cursors the connection's owner prefers."""
+    return psycopg.AsyncCursor(connection, row_factory=tuple_row)
+
+
 def _cancellations() -> int:
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()
-
-
-async def _configure(connection: psycopg.AsyncConnection) -> None:
-    await connection.execute(SESSION_SETTINGS)
 
 
 @asynccontextmanager
@@ -141,7 +150,14 @@ async def _settled(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
     try:
         yield
     except BaseException:
-        if not connection.closed:
-            await connection.rollback()
+        await _roll_back(connection)
         raise
     await connection.commit()
+
+
+async def _roll_back(connection: psycopg.AsyncConnection) -> None:
+    try:
+        if not connection.closed:
+            await connection.rollback()
+    except psycopg.Error:
+        await connection.close()  # what went wrong first is what counts; the pool replaces it

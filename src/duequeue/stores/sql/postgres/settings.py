@@ -34,6 +34,9 @@ class Settings:
 
     conninfo: str = field(repr=False)
     pool_size: int = 10
+    # Behind a pooler that hands out a server connection per transaction, nothing may be left on
+    # one: no settings, no prepared statements.
+    pooled_by_transaction: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -55,4 +58,11 @@ class Settings:
         arguments: dict[str, Any] = {"autocommit": True, "application_name": "duequeue"}
         if "connect_timeout" not in conninfo_to_dict(self.conninfo):
             arguments["connect_timeout"] = CONNECT_TIMEOUT
+        if self.pooled_by_transaction:
+            arguments["prepare_threshold"] = None
         return arguments
+
+    @property
+    def session_settings(self) -> str:
+        """What is run on every new connection of ours."""
+        return "" if self.pooled_by_transaction else SESSION_SETTINGS

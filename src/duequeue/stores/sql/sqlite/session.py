@@ -9,7 +9,16 @@ from typing import TypeVar
 from duequeue.errors import QueueClosed, StoreError
 from duequeue.steps import drive
 from duequeue.store import Operation
-from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEach, Row, Script
+from duequeue.stores.sql.commands import (
+    Begin,
+    Command,
+    Execute,
+    Parameters,
+    Query,
+    QueryEach,
+    Row,
+    Script,
+)
 from duequeue.stores.sql.queries import load_queries
 from duequeue.stores.sql.sqlite.errors import translate
 
@@ -104,11 +113,11 @@ class Performer:
         """Carry out one command."""
         match command:
             case Query(name, parameters):
-                return self._connection.execute(QUERIES[name], parameters).fetchall()
+                return self._execute(QUERIES[name], parameters).fetchall()
             case QueryEach():
                 return self._query_each(command)
             case Execute(name, parameters):
-                return self._connection.execute(QUERIES[name], parameters).rowcount
+                return self._execute(QUERIES[name], parameters).rowcount
             case Begin():
                 self._begin()
             case Script(text):
@@ -122,8 +131,13 @@ class Performer:
         query, rows = QUERIES[command.name], list[Row]()
         for values in command.each:
             own = dict(zip(command.columns, values, strict=True))
-            rows += self._connection.execute(query, {**command.parameters, **own}).fetchall()
+            rows += self._execute(query, {**command.parameters, **own}).fetchall()
         return rows
+
+    def _execute(self, query: str, parameters: Parameters) -> sqlite3.Cursor:
+        cursor = self._connection.cursor()
+        cursor.row_factory = None  # plain tuples, whatever rows the connection's owner prefers
+        return cursor.execute(query, parameters)
 
     def _begin(self) -> None:
         if self._owned and not self._connection.in_transaction:
