@@ -12,11 +12,11 @@ class Bell:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[Callable[[], None], int] = {}
-        self._told: list[Callable[[int], None]] = []
+        self._told: list[Callable[[int | None], None]] = []
         self.rings = 0
 
-    def ring(self, due_at: int) -> None:
-        """Wake one of those who would look too late for a message due at `due_at`.
+    def ring(self, due_at: int | None) -> None:
+        """Wake one of those who would look too late for a message due at `due_at`, if known.
 
         One is enough: whoever finds something wakes the next, in case there is more.
         """
@@ -24,7 +24,11 @@ class Bell:
             for tell in self._told:
                 tell(due_at)
             self.rings += 1
-            late = (wake for wake, looks_at in self._waiters.items() if due_at < looks_at)
+            late = (
+                wake
+                for wake, looks_at in self._waiters.items()
+                if due_at is None or due_at < looks_at
+            )
             wake = next(late, None)
         if wake is not None:
             wake()
@@ -38,7 +42,7 @@ class Bell:
             wake()
 
     @contextmanager
-    def telling(self, tell: Callable[[int], None]) -> Iterator[None]:
+    def telling(self, tell: Callable[[int | None], None]) -> Iterator[None]:
         """Have `tell` called with the due time of every ring, before anybody is woken by it."""
         with self._lock:
             self._told.append(tell)

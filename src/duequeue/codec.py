@@ -117,6 +117,12 @@ def _all_finite(value: object) -> bool:
 
 def codec_for(choice: Any) -> Codec[Any]:
     """Return the codec a user asked for: None is JSON, a type is its codec, a codec is itself."""
+    codec = _codec_for(choice)
+    checked_type_name(codec.type_name)
+    return codec
+
+
+def _codec_for(choice: Any) -> Codec[Any]:
     if choice is None:
         return JsonCodec()
     if choice is str:
@@ -127,7 +133,6 @@ def codec_for(choice: Any) -> Codec[Any]:
         return TypedCodec(choice)
     if not _is_codec(choice):
         raise TypeError(f"codec must have type_name, encode and decode; {choice!r} has not")
-    checked_type_name(choice.type_name)
     return cast("Codec[Any]", choice)
 
 

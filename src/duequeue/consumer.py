@@ -70,8 +70,9 @@ class Consumer(Generic[T]):
         self._stopped = threading.Event()
         self._feeder = self._thread(self._feed, "feeder")
         self._keeper = self._thread(self._keep, "keeper")
-        for n in range(concurrency):
-            self._thread(self._run_handlers, f"handler-{n}")
+        self._workers = {
+            self._thread(self._run_handlers, f"handler-{n}") for n in range(concurrency)
+        }
 
     @property
     def in_hand(self) -> int:
@@ -98,7 +99,14 @@ class Consumer(Generic[T]):
                 signal.signal(number, handler)
 
     def stop(self, grace: timedelta = GRACE) -> None:
-        """Finish what runs within the grace time, and give everything else back at once."""
+        """Finish what runs within the grace time, and give everything else back at once.
+
+        Called by a handler, it only begins to.
+        """
+        if threading.current_thread() in self._workers:
+            # A handler cannot wait for itself to end.
+            threading.Thread(target=self.stop, args=(grace,), name="duequeue-stop").start()
+            return
         if grace <= timedelta(0):
             self._hard.set()
         with self._work:
@@ -130,7 +138,10 @@ class Consumer(Generic[T]):
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
                 fetched = drive(poll, self._perform_unless_stopping)
-            except (Stopped, QueueClosed):
+            except Stopped:
+                return
+            except QueueClosed:
+                self._end()
                 return
             except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
@@ -241,6 +252,13 @@ class Consumer(Generic[T]):
                 self._load.lose(lost)
 
     # What stopping takes.
+
+    def _end(self) -> None:
+        """End everything: the queue is closed, and there is nothing left to settle on."""
+        with self._work:
+            self._stopping = self._last_round = True
+            self._wake_all()
+        self._stopped.set()
 
     def _wind_up(self, grace_seconds: float) -> None:
         self._context.bell.ring_all()

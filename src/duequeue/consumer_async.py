@@ -88,16 +88,25 @@ class AsyncConsumer(Generic[T]):
             time_left = timedelta(0) if self._stopping else grace
             stops.add(loop.create_task(self.stop(time_left)))
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
             loop.add_signal_handler(number, on_signal)
         try:
             await self._stopped.wait()
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     async def stop(self, grace: timedelta = GRACE) -> None:
-        """Finish what runs within the grace time, and give everything else back at once."""
+        """Finish what runs within the grace time, and give everything else back at once.
+
+        Called by a handler, it only begins to.
+        """
+        if asyncio.current_task() in self._workers:
+            # A handler cannot wait for itself to end.
+            self._stop_by_handler = asyncio.create_task(self.stop(grace))
+            return
         first, self._stopping = not self._stopping, True
         if grace <= timedelta(0):
             self._hard.set()
@@ -129,7 +138,10 @@ class AsyncConsumer(Generic[T]):
                 poll = polling.poll_many(self._context, self._wrap, room, None)
                 self._load.add(await drive_async(poll, self._perform_unless_stopping))
                 self._work.set()
-            except (Stopped, QueueClosed):
+            except Stopped:
+                return
+            except QueueClosed:
+                self._end()
                 return
             except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
@@ -185,15 +197,15 @@ class AsyncConsumer(Generic[T]):
         try:
             outcome = await self._handler(delivery)
         except asyncio.CancelledError as error:
-            if worker.cancelling() > delivery.lost:
-                raise  # somebody else cancels the worker
+            if self._feeder.cancelling():
+                raise  # the loop ends, and every task of ours with it
             outcome = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the handler's verdict
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the handler's verdict
             outcome = error
         finally:
             del self._handling[id(delivery)]
-            if delivery.lost:
-                worker.uncancel()  # that was for the handler alone
+            while worker.cancelling():
+                worker.uncancel()  # whoever cancelled, it was for the handler alone
         verdict = consuming.verdict_on(self._context, delivery, outcome, self._rules)
         if tell is not None:
             tell(outcome, verdict)
@@ -250,6 +262,12 @@ class AsyncConsumer(Generic[T]):
             self._lose(lost)
 
     # What stopping takes.
+
+    def _end(self) -> None:
+        """End everything: the queue is closed, and there is nothing left to settle on."""
+        self._stopping = self._last_round = True
+        self._wake_all()
+        self._stopped.set()
 
     async def _wind_up(self, grace_seconds: float) -> None:
         self._context.bell.ring_all()

@@ -38,8 +38,13 @@ class Lookout:
             self._next_look, self._expecting = now + poll_interval, False
             return turn
 
-    def expect(self, due_at: int) -> None:
-        """Look no later than `due_at`, for a message that was stored or seen for then."""
+    def expect(self, due_at: int | None) -> None:
+        """Look no later than `due_at`, for a message that was stored or seen for then.
+
+        None means that something may have been stored: the next regular look is due.
+        """
         with self._lock:
-            if due_at < self._next_look:
+            if due_at is None:
+                self._next_look = -NEVER
+            elif due_at < self._next_look:
                 self._next_look, self._expecting = due_at, True

@@ -1,9 +1,9 @@
 """The blocking face of a queue."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack, overload
 from weakref import WeakSet
@@ -46,7 +46,7 @@ class Queue(Generic[T]):
         self._wrap = partial(Delivery, self._drive, context)
         self._cron = Cron(self._drive, context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
-        self._closing = threading.Lock()
+        self._closes = count()
         self._closed = False
 
     @classmethod
@@ -218,17 +218,16 @@ class Queue(Generic[T]):
 
     def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
-        with self._closing:
-            if self._closed:
-                return
-            for consumer in list(self._consumers):
-                consumer.stop()
-            self._closed = True
-            try:
-                self._cron.close()
-                self._context.close()
-            finally:
-                self._session.close()
+        if next(self._closes) > 0:
+            return  # also when a signal comes while we are at it
+        for consumer in list(self._consumers):
+            consumer.stop()
+        self._closed = True
+        try:
+            self._cron.close()
+            self._context.close()
+        finally:
+            self._session.close()
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack, overload
 from weakref import WeakSet
@@ -46,7 +47,7 @@ class AsyncQueue(Generic[T]):
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
-        self._closing = asyncio.Lock()
+        self._closes = count()
         self._closed = False
 
     @classmethod
@@ -218,17 +219,16 @@ class AsyncQueue(Generic[T]):
 
     async def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
-        async with self._closing:
-            if self._closed:
-                return
-            for consumer in list(self._consumers):
-                await consumer.stop()
-            self._closed = True
-            try:
-                await self._cron.close()
-                await asyncio.to_thread(self._context.close)
-            finally:
-                await self._session.close()
+        if next(self._closes) > 0:
+            return  # also when a signal comes while we are at it
+        for consumer in list(self._consumers):
+            await consumer.stop()
+        self._closed = True
+        try:
+            await self._cron.close()
+            await asyncio.to_thread(self._context.close)
+        finally:
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -185,7 +185,11 @@ class Backend(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it is, without secrets; equal for all who share it in this process."""
+        """Where it is, for people to read: without secrets."""
+
+    @property
+    def place(self) -> str:
+        """Equal for all in this process who use the same tables."""
 
     def session(self) -> Session:
         """Return a blocking session; it connects when it is first used."""

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 URL_VARIABLE = "DUEQUEUE_URL"
 
-_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]*@|(password=)[^&\s]*", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?<=://)([^:/@\s]*:)\S*(?=@)|(password=)[^&\s]*", re.IGNORECASE)
 
 
 def add_url(parser: argparse.ArgumentParser) -> None:
@@ -26,4 +26,4 @@ class DiscreetParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Complain and leave."""
-        super().error(_PASSWORD.sub(r"\1\2***@", message))
+        super().error(_PASSWORD.sub(r"\1\2***", message))

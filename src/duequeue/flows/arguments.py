@@ -64,6 +64,8 @@ def checked_rules(
     backoff: Backoff | None, max_attempts: int | None, max_attempts_of_queue: int | None
 ) -> Rules:
     """Return how a consumer answers failures."""
+    if backoff is not None and not isinstance(backoff, Backoff):
+        raise TypeError(f"backoff must be a Backoff, not {backoff!r}")
     own = checked_max_attempts(max_attempts)
     return Rules(backoff or Backoff(), max_attempts_of_queue if own is None else own)
 

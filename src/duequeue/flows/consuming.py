@@ -31,7 +31,13 @@ def verdict_on(
     if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
         words = "queue %r: the handler failed on %r, attempt %d"
         logger.warning(words, context.name, parcel.key, parcel.attempt, exc_info=outcome)
-    return None if parcel.settled else judge(outcome, parcel.attempt, rules)
+    if parcel.settled:
+        return None
+    try:
+        return judge(outcome, parcel.attempt, rules)
+    except Exception:  # a backoff of the user's own making; the message must not be kept for it
+        logger.exception("queue %r: no verdict on %r", context.name, parcel.key)
+        return Released(timedelta(0))
 
 
 def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:

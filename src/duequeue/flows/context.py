@@ -65,7 +65,6 @@ class Context(Generic[T]):
     def notice(self, due_at: int) -> None:
         """Have the waiting of this process look in time for `due_at`."""
         self.store.announce(due_at)
-        self.lookout.expect(due_at)
         self.bell.ring(due_at)
 
     def close(self) -> None:

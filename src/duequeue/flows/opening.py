@@ -14,7 +14,7 @@ from duequeue.events import Events
 from duequeue.flows.arguments import checked_max_attempts
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis
-from duequeue.lookout import NEVER, Lookout
+from duequeue.lookout import Lookout
 from duequeue.message import checked_name
 from duequeue.shared import Shared
 from duequeue.store import Backend
@@ -46,17 +46,15 @@ class Opening(Generic[T]):
             self.retry,
             partial(self.backend.open_store, kind, self.poll_interval, migrate=self.migrate),
         )
-        place = (self.backend.address, kind)
+        place = (self.backend.place, kind)
         # Those who go by a clock of their own must not wait for the looks of the others.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
         bell, lookout = _bells.get(place), _lookouts.get((*place, clock_name))
 
         def on_alert(due_at: int | None) -> None:
-            due = -NEVER if due_at is None else due_at
             if due_at is not None:
                 store.announce(due_at)
-            lookout.expect(due)
-            bell.ring(due)
+            bell.ring(due_at)
 
         return Context(
             name=self.name,

@@ -9,7 +9,8 @@ from functools import partial
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
-from duequeue.actions import Flow, Listen
+from duequeue.actions import Flow, Listen, retrying
+from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.clock import Clock, ManualClock
 from duequeue.errors import StoreError
@@ -133,8 +134,10 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
         tell_delivered(context, (each for each, _ in good), now)
         if not burials:
             break
+        bury = partial(context.store.bury, burials, now)
         try:
-            won = yield from context.run(partial(context.store.bury, burials, now))
+            # Once only: what was claimed beside them is in hand, and must not wait for a retry.
+            won = yield from retrying(RetryPolicy.never(), bury)
             tell_buried(context, claimed, burials, won)
         except StoreError:
             # They stay leased and come again; what was claimed beside them must not wait.

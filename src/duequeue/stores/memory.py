@@ -56,6 +56,11 @@ class MemoryBackend:
         """The URL."""
         return f"memory:{self._name}"
 
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return self.address
+
     def session(self) -> Session:
         """Take turns."""
         return MemorySession(self._database)
@@ -196,9 +201,8 @@ class MemoryStore:
 
     @at_once
     def earliest_due(self, now: int) -> int | None:
-        """Walk over everything that is free."""
-        free = (entry.due_at for entry in self._table.by_id.values() if entry.leased_until <= now)
-        return min(free, default=None)
+        """Look at the front of the heap."""
+        return self._table.earliest_due(now)
 
     @at_once
     def buried(self, limit: int) -> list[Buried]:

@@ -89,9 +89,7 @@ class MemoryTable:
 
     def take_due(self, now: int) -> Entry | None:
         """Take the earliest claimable entry off the heap; the caller places it again."""
-        while (ended := self._first(self._leased)) is not None and ended.leased_until <= now:
-            heappop(self._leased)
-            heappush(self._waiting, (ended.due_at, ended.id, ended.placing))
+        self._free_ended(now)
         while (entry := self._first(self._waiting)) is not None and entry.due_at <= now:
             heappop(self._waiting)
             if entry.leased_until <= now:
@@ -99,12 +97,25 @@ class MemoryTable:
             self.place(entry)  # the clock was set back to before the end of its lease
         return None
 
+    def earliest_due(self, now: int) -> int | None:
+        """Return when the first entry that nobody holds is, or was, due."""
+        self._free_ended(now)
+        while (entry := self._first(self._waiting)) is not None and entry.leased_until > now:
+            heappop(self._waiting)
+            self.place(entry)  # the clock was set back to before the end of its lease
+        return entry.due_at if entry else None
+
     def next_due(self, now: int) -> int | None:
         """Return the earliest due time after now."""
         first = self._first(self._waiting)
         if first is None or first.due_at > now:
             return first.due_at if first else None
         return min((e.due_at for e in self.by_id.values() if e.due_at > now), default=None)
+
+    def _free_ended(self, now: int) -> None:
+        while (ended := self._first(self._leased)) is not None and ended.leased_until <= now:
+            heappop(self._leased)
+            heappush(self._waiting, (ended.due_at, ended.id, ended.placing))
 
     def _first(self, heap: list[Place]) -> Entry | None:
         while heap:

@@ -11,7 +11,7 @@ _watermarks = Shared(Watermark)
 
 
 def open_store(
-    dialect: str, address: str, kind: str, sweep_interval: int, *, migrate: bool
+    dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool
 ) -> Steps[SqlStore]:
     """Check or create the tables, and look up the small number that stands for a kind."""
     yield from ensure_schema(dialect, migrate=migrate)
@@ -19,7 +19,7 @@ def open_store(
     if not rows:
         yield Execute("add_kind", {"kind": kind})
         rows = yield Query("find_kind", {"kind": kind})
-    watermark = _watermarks.get((address, kind))
+    watermark = _watermarks.get((place, kind))
     return SqlStore(Kind(rows[0][0], kind), sweep_interval, watermark)
 
 

@@ -38,7 +38,7 @@ class Line:
     def __init__(
         self, settings: Settings, work: Callable[["Line", psycopg.Connection], None]
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._work = work
         self.closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
@@ -50,11 +50,11 @@ class Line:
         self._thread.join(CLOSE_WITHIN)
 
     def _run(self) -> None:
-        address = self._settings.address
+        address = self.settings.address
         while True:
             try:
                 with psycopg.connect(
-                    self._settings.conninfo, **self._settings.connection_arguments
+                    self.settings.conninfo, **self.settings.connection_arguments
                 ) as connection:
                     self._work(self, connection)
             except psycopg.Error as error:
@@ -103,11 +103,14 @@ class Switchboard:
 
     def listen(self, settings: Settings) -> None:
         """Open the line on which the others are heard."""
+        if settings.pooled_by_transaction:
+            return  # what is told would be heard by whoever has that connection then
         with self._lock:
             self._hearing = self._hearing or Line(settings, self._hear)
 
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
-        connection.execute("SET synchronous_commit = off")  # a hint need not survive a crash
+        if not line.settings.pooled_by_transaction:
+            connection.execute("SET synchronous_commit = off")  # a hint need not survive a crash
         while not line.closed.is_set() or self._untold:
             self._something_to_tell.wait()
             self._something_to_tell.clear()
@@ -153,7 +156,7 @@ class PostgresAlerts:
         self._settings = settings
         self._kind = kind
         self._on_alert = on_alert
-        self._switchboard = switchboards.get(str(settings.address))
+        self._switchboard = switchboards.get(settings.address.place)
         self._switchboard.add(kind, on_alert)
 
     def tell(self, due_at: int) -> None:

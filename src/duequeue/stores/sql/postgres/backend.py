@@ -24,7 +24,12 @@ class PostgresBackend:
 
     @property
     def address(self) -> str:
-        """Host, port and database, and the options that may name a schema."""
+        """Host, port and database."""
+        return str(self._settings.address)
+
+    @property
+    def place(self) -> str:
+        """All of the connection string but its secrets: a user or an option may mean a schema."""
         return self._settings.address.place
 
     def session(self) -> Session:
@@ -57,4 +62,4 @@ class PostgresBackend:
 
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[SqlStore]:
         """Get the store of one kind ready."""
-        return opening.open_store(DIALECT, self.address, kind, sweep_interval, migrate=migrate)
+        return opening.open_store(DIALECT, self.place, kind, sweep_interval, migrate=migrate)

@@ -2,7 +2,7 @@
 
 import psycopg
 from psycopg import errors as codes
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
@@ -30,9 +30,13 @@ _REFUSALS = (
     "permission denied",
     "is not permitted to log in",
     "no pg_hba.conf entry",
-    "could not translate host name",
+    "Name or service not known",
+    "nodename nor servname",
     "server does not support SSL",
 )
+
+
+_SECRETS = {"password", "sslpassword", "passfile"}
 
 
 class Address:
@@ -49,8 +53,7 @@ class Address:
     @property
     def place(self) -> str:
         """Name what the tables of this connection string are, in this process: schemas too."""
-        options = self._parts.get("options")
-        return f"{self} {options}" if options else str(self)
+        return make_conninfo("", **{k: v for k, v in self._parts.items() if k not in _SECRETS})
 
     def clean(self, text: str) -> str:
         """Blot the password out of a driver's words."""

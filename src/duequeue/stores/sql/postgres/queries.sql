@@ -83,7 +83,13 @@ RETURNING id;
 
 -- name: release_messages
 UPDATE duequeue_message
-SET due_at = (CAST(:due_at AS bigint []))[array_position(CAST(:id AS bigint []), id)],
+SET due_at = (
+        SELECT lease.due_at FROM unnest(
+            CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:due_at AS bigint [])
+        ) AS lease (id, token, due_at)
+        WHERE lease.id = duequeue_message.id AND lease.token = duequeue_message.lease_token
+        LIMIT 1
+    ),
     leased_until = -62135596800000, lease_token = 0
 WHERE id = ANY(ARRAY(
     SELECT (
@@ -112,20 +118,25 @@ RETURNING id;
 -- The rows stay locked, so that no offer changes one before the same transaction removes it.
 INSERT INTO duequeue_buried
     (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
-SELECT kind_id, key, payload, headers, asked_at,
-    (CAST(:attempts AS integer []))[array_position(CAST(:id AS bigint []), id)],
-    (CAST(:reason AS text []))[array_position(CAST(:id AS bigint []), id)],
-    :now
-FROM duequeue_message
-WHERE id = ANY(ARRAY(
-    SELECT (
-        SELECT held.id FROM duequeue_message AS held
-        WHERE held.id = lease.id AND held.lease_token = lease.token
-        FOR UPDATE
-    )
-    FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-))
-ORDER BY array_position(CAST(:id AS bigint []), id);
+SELECT held.kind_id, held.key, held.payload, held.headers, held.asked_at,
+    lease.attempts, lease.reason, :now
+FROM (
+    SELECT * FROM duequeue_message
+    WHERE id = ANY(ARRAY(
+        SELECT (
+            SELECT held.id FROM duequeue_message AS held
+            WHERE held.id = lease.id AND held.lease_token = lease.token
+            FOR UPDATE
+        )
+        FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+    ))
+) AS held
+INNER JOIN unnest(
+    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer []),
+    CAST(:reason AS text [])
+) WITH ORDINALITY AS lease (id, token, attempts, reason, position)
+    ON lease.id = held.id AND lease.token = held.lease_token
+ORDER BY lease.position;
 
 -- name: find_message
 -- The live message and the newest burial, in one statement: between two, one could become the other.

@@ -33,6 +33,7 @@ class PostgresSession:
             min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
+            reconnect_timeout=POOL_TIMEOUT,  # the retry policy does the backing off
             configure=self._configure,
             open=False,
         )
@@ -76,7 +77,8 @@ class PostgresSession:
 
     def _configure(self, connection: psycopg.Connection) -> None:
         register_arrays(connection)
-        connection.execute(self._settings.session_settings)
+        if self._settings.session_settings:
+            connection.execute(self._settings.session_settings)
 
     def _probe(self) -> None:
         psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments).close()

@@ -34,6 +34,7 @@ class AsyncPostgresSession:
             min_size=1,
             max_size=settings.pool_size,
             timeout=POOL_TIMEOUT,
+            reconnect_timeout=POOL_TIMEOUT,  # the retry policy does the backing off
             configure=self._configure,
             open=False,
         )
@@ -82,7 +83,8 @@ class AsyncPostgresSession:
 
     async def _configure(self, connection: psycopg.AsyncConnection) -> None:
         register_arrays(connection)
-        await connection.execute(self._settings.session_settings)
+        if self._settings.session_settings:
+            await connection.execute(self._settings.session_settings)
 
     async def _probe(self) -> None:
         connection = await psycopg.AsyncConnection.connect(

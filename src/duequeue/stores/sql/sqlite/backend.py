@@ -31,6 +31,11 @@ class SqliteBackend:
         """The file, wherever the process was started."""
         return str(Path(self._path).resolve())
 
+    @property
+    def place(self) -> str:
+        """The file."""
+        return self.address
+
     def session(self) -> Session:
         """Connect once."""
         return SqliteSession(self._path, self._synchronous)
@@ -61,4 +66,4 @@ class SqliteBackend:
 
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[SqlStore]:
         """Get the store of one kind ready."""
-        return opening.open_store(DIALECT, self.address, kind, sweep_interval, migrate=migrate)
+        return opening.open_store(DIALECT, self.place, kind, sweep_interval, migrate=migrate)
