@@ -16,7 +16,6 @@ from psycopg.rows import dict_row, namedtuple_row
 from duequeue import OfferOutcome, Queue
 from duequeue.stores.sql.postgres.settings import Settings
 
-
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
