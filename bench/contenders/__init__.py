@@ -4,8 +4,6 @@ from importlib import import_module
 
 from bench.contender import Contender
 
-NAMES = ("loop", "threads", "tasks", "pgqueuer_10", "pgqueuer_100", "pgqueuer_500")
-
 
 def contender(name: str) -> Contender:
     """Return a contender: `pgqueuer_100` is the peer of that name with that batch size."""

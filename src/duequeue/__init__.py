@@ -39,7 +39,7 @@ from duequeue.misfire import Misfire
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.schedule import Daily, Every, Schedule
-from duequeue.tick import CronMessage
+from duequeue.tick import CronMessage, TickKey, parse_tick_key
 from duequeue.verdict import Bury, Retry
 
 __all__ = [
@@ -94,7 +94,9 @@ __all__ = [
     "StoreUnavailable",
     "SystemClock",
     "TextCodec",
+    "TickKey",
     "TypedCodec",
     "UndecodablePayload",
     "log_events",
+    "parse_tick_key",
 ]

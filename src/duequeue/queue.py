@@ -21,7 +21,7 @@ from duequeue.delivery import Delivery
 from duequeue.errors import QueueClosed
 from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
-from duequeue.flows.arguments import check_workers, checked_rules
+from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
@@ -180,6 +180,7 @@ class Queue(Generic[T]):
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
         check_workers(concurrency, batch)
         self._refuse_if_closed()
+        refuse_borrowed(self._context)
         consumer = Consumer(
             self._context,
             self._perform_unless_closed,
@@ -220,14 +221,16 @@ class Queue(Generic[T]):
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
         if next(self._closes) > 0:
             return  # also when a signal comes while we are at it
-        for consumer in list(self._consumers):
-            consumer.stop()
-        self._closed = True
         try:
-            self._cron.close()
-            self._context.close()
+            for consumer in list(self._consumers):
+                consumer.stop()
         finally:
-            self._session.close()
+            self._closed = True
+            try:
+                self._cron.close()
+                self._context.close()
+            finally:
+                self._session.close()
 
     def __enter__(self) -> Self:
         return self

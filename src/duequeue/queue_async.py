@@ -22,7 +22,7 @@ from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import QueueClosed
 from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
-from duequeue.flows.arguments import check_workers, checked_rules
+from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
@@ -178,6 +178,7 @@ class AsyncQueue(Generic[T]):
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
         check_workers(concurrency, batch)
         self._refuse_if_closed()
+        refuse_borrowed(self._context)
         consumer = AsyncConsumer(
             self._context,
             self._perform_unless_closed,
@@ -221,14 +222,16 @@ class AsyncQueue(Generic[T]):
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
         if next(self._closes) > 0:
             return  # also when a signal comes while we are at it
-        for consumer in list(self._consumers):
-            await consumer.stop()
-        self._closed = True
         try:
-            await self._cron.close()
-            await asyncio.to_thread(self._context.close)
+            for consumer in list(self._consumers):
+                await consumer.stop()
         finally:
-            await self._session.close()
+            self._closed = True
+            try:
+                await self._cron.close()
+                await asyncio.to_thread(self._context.close)
+            finally:
+                await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self

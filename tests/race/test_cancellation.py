@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sqlite3
+import threading
 from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any, TypeAlias
@@ -83,17 +84,33 @@ def test_cancelled_in_a_statement(
     assert not bystander.contains("b")
 
 
+@pytest.fixture
+def statement_begun(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a statement begins to run on any SQLite connection opened from now on."""
+    begun, connect = threading.Event(), sqlite3.connect
+
+    def connect_and_trace(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_trace_callback(lambda _: begun.set())
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_and_trace)
+    return begun
+
+
 @on_sqlite
 @pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
 def test_cancelled_while_the_file_is_busy(
     play: Callable[[Scenario], None],
     bystander: QueueFace,
     writer: sqlite3.Connection,
+    statement_begun: threading.Event,
     offer: Scenario,
 ) -> None:
     async def scenario(queue: AsyncQueue[Any]) -> None:
+        statement_begun.clear()
         task = asyncio.create_task(offer(queue))
-        await asyncio.sleep(0)  # by then a thread has the offer
+        await asyncio.to_thread(statement_begun.wait, PATIENCE)
         await cancel(task)
         writer.rollback()
         assert await queue.offer("afterwards", 1) is CREATED

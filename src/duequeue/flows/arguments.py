@@ -1,8 +1,10 @@
 """Arguments of the faces, checked and turned into milliseconds."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from duequeue.backoff import Backoff
+from duequeue.flows.context import Context
 from duequeue.instants import EARLIEST, LATEST, MILLISECOND, span_to_millis, to_millis
 from duequeue.verdict import Rules
 
@@ -51,6 +53,12 @@ def check_workers(concurrency: int, batch: int) -> None:
     for argument, value in (("concurrency", concurrency), ("batch", batch)):
         if type(value) is not int or value < 1:
             raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")
+
+
+def refuse_borrowed(context: Context[Any]) -> None:
+    """Raise if a consumer would have to work inside a caller's transaction."""
+    if context.is_borrowed:
+        raise ValueError("a consumer outlives a transaction of the caller: use the queue itself")
 
 
 def checked_max_attempts(max_attempts: int | None) -> int | None:

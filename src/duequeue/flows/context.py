@@ -73,6 +73,11 @@ class Context(Generic[T]):
         if self.alerts is not None:
             self.alerts.close()
 
+    @property
+    def is_borrowed(self) -> bool:
+        """Whether everything runs inside a caller's transaction."""
+        return self.alerts is None
+
     def borrowed(self) -> "Context[T]":
         """Return the context for a caller's transaction, in which nothing can be tried again."""
         return replace(self, store=self.store.borrowed(), alerts=None, retry=RetryPolicy.never())

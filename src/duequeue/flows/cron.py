@@ -138,7 +138,7 @@ def _scheduled(
 
 
 def _upkeep(context: Context[T], plan: Plan[T]) -> Upkeep[T]:
-    if context.alerts is None:
+    if context.is_borrowed:
         raise ValueError(
             "a cron outlives the caller's transaction: install it on the queue itself, "
             "or use install_tick within the transaction"
