@@ -61,6 +61,7 @@ class AsyncConsumer(Generic[T]):
         self._rules = rules
         self._load: Workload[AsyncDelivery[T]] = Workload(batch)
         self._handling: dict[int, asyncio.Task[None]] = {}
+        self._stops: set[asyncio.Task[None]] = set()
         self._work = asyncio.Event()
         self._room = asyncio.Event()
         self._unsettled = asyncio.Event()
@@ -82,11 +83,10 @@ class AsyncConsumer(Generic[T]):
     async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         loop = asyncio.get_running_loop()
-        stops: set[asyncio.Task[None]] = set()
 
         def on_signal() -> None:
             time_left = timedelta(0) if self._stopping else grace
-            stops.add(loop.create_task(self.stop(time_left)))
+            self._stops.add(loop.create_task(self.stop(time_left)))
 
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         for number in before:
@@ -105,7 +105,7 @@ class AsyncConsumer(Generic[T]):
         """
         if asyncio.current_task() in self._workers:
             # A handler cannot wait for itself to end.
-            self._stop_by_handler = asyncio.create_task(self.stop(grace))
+            self._stops.add(asyncio.create_task(self.stop(grace)))
             return
         first, self._stopping = not self._stopping, True
         if grace <= timedelta(0):

@@ -105,7 +105,8 @@ def test_a_handler_that_cancels_itself_costs_no_worker() -> None:
 
 def test_a_loop_that_ends_takes_its_consumers_along() -> None:
     async def scenario() -> None:
-        queue = await AsyncQueue.open("memory:", "orders")
+        # Never closed, so it lives under a name of its own.
+        queue = await AsyncQueue.open("memory:left behind", "orders")
         queue.consume(lambda _: asyncio.sleep(3600))
         await queue.offer("a", 1)
         await asyncio.sleep(0)
