@@ -235,13 +235,12 @@ class Consumer(Generic[T]):
     def _settle(self) -> None:
         with self._room:
             done = self._load.take_done()
-        if not done:
-            return
-        settled = self._tried(consuming.settle(self._context, done))
-        with self._room:
-            if not settled:
-                self._load.restore(done)
-            self._room.notify()
+        for group in consuming.by_verdict(done):
+            settled = self._tried(consuming.settle(self._context, group))
+            with self._room:
+                if not settled:
+                    self._load.restore(group)
+                self._room.notify()
 
     def _extend(self) -> None:
         with self._room:

@@ -250,10 +250,9 @@ class AsyncConsumer(Generic[T]):
         return self._last_round
 
     async def _settle(self) -> None:
-        done = self._load.take_done()
-        if done:
-            if not await self._tried(consuming.settle(self._context, done)):
-                self._load.restore(done)
+        for group in consuming.by_verdict(self._load.take_done()):
+            if not await self._tried(consuming.settle(self._context, group)):
+                self._load.restore(group)
             self._room.set()
 
     async def _extend(self) -> None:

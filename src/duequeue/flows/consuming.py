@@ -40,6 +40,14 @@ def verdict_on(
         return Released(timedelta(0))
 
 
+def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
+    """Group what is to be settled, so that one kind of it may fail without the others."""
+    groups: dict[type, list[Done[P]]] = {}
+    for each in done:
+        groups.setdefault(type(each.verdict), []).append(each)
+    return list(groups.values())
+
+
 def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
     """Carry out verdicts, each kind in one statement."""
     now = context.now()
