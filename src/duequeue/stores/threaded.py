@@ -19,11 +19,13 @@ class ThreadedSession:
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation; a cancelled caller waits for it to end, so that none is half done."""
         running = self._thread.submit(self._session.run, operation)
+        outcome = asyncio.wrap_future(running)
         try:
-            return await asyncio.shield(asyncio.wrap_future(running))
+            return await asyncio.shield(outcome)
         except asyncio.CancelledError:
             if not running.cancel():
-                await asyncio.wait([asyncio.wrap_future(running)])
+                await asyncio.wait([outcome])
+                outcome.exception()  # nobody else will look at it
             raise
 
     async def close(self) -> None:
