@@ -4,7 +4,7 @@ A flow is a generator like a store's steps, one level up: it yields whole operat
 """
 
 import asyncio
-import time
+import threading
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.errors import StoreUnavailable
 from duequeue.store import AsyncSession, Operation, Session
+from duequeue.waiting import wait_for
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def performer(session: Session) -> Callable[[Action], object]:
             case Run(operation):
                 return session.run(operation)
             case Pause(seconds):
-                time.sleep(seconds)
+                wait_for(threading.Event(), seconds)
             case Listen(bell, heard, looks_at, seconds):
                 bell.wait(heard, looks_at, seconds)
         return None

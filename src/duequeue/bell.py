@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from duequeue.waiting import wait_for
+
 
 class Bell:
     """Counts its rings, so that one between looking and waiting is not missed."""
@@ -60,7 +62,7 @@ class Bell:
         event = threading.Event()
         with self._waiting(event.set, looks_at):
             if self.rings == heard:
-                event.wait(seconds)
+                wait_for(event, seconds)
 
     async def wait_async(self, heard: int, looks_at: int, seconds: float) -> None:
         """Await the same."""

@@ -20,6 +20,7 @@ from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.steps import drive
 from duequeue.verdict import Rules, Verdict
+from duequeue.waiting import wait_for
 from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
 
 T = TypeVar("T")
@@ -27,8 +28,6 @@ T = TypeVar("T")
 Handler: TypeAlias = Callable[[Delivery[T]], object]
 
 logger = logging.getLogger("duequeue.consumer")
-
-NOTICE_SIGNALS_EVERY = 0.2
 
 
 class Consumer(Generic[T]):
@@ -91,9 +90,8 @@ class Consumer(Generic[T]):
             number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)
         }
         try:
-            # A signal that the system hands to another thread does not interrupt this one's wait.
-            while not self._stopped.wait(NOTICE_SIGNALS_EVERY):
-                pass
+            while not self._stopped.is_set():
+                wait_for(self._stopped, 3600)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
