@@ -97,6 +97,8 @@ class Switchboard:
     def tell(self, settings: Settings, kind: str, due_at: int) -> None:
         """Pass a due time on; of several, the earliest."""
         with self._lock:
+            if not self._listeners[kind]:
+                return  # its queue was closed while this offer ran
             self._untold[kind] = min(due_at, self._untold.get(kind, due_at))
             self._something_to_tell.set()
             self._sending = self._sending or Line(settings, self._send)
