@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -115,6 +115,7 @@ def until(what_is_true: Callable[[], bool]) -> None:
     gives_up_at = monotonic() + PATIENCE
     while not what_is_true():
         assert monotonic() < gives_up_at, "it never came true"
+        sleep(0)  # no time passes, but the threads that are to make it true get to run
 
 
 def until_gone(queue: QueueFace, key: str) -> None:
