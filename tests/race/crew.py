@@ -113,7 +113,8 @@ class Crew:
         for hand in hands:
             hand.go()
         outcomes = [hand.outcome() for hand in hands]
-        assert [outcome.error for outcome in outcomes if outcome.error] == []
+        errors = [outcome.error for outcome in outcomes if outcome.error]
+        assert not errors, "\n\n".join(errors)
         return [outcome.value for outcome in outcomes]
 
     def end(self) -> None:
