@@ -17,6 +17,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
 
+# Who tells everybody, the own process included: it cannot know when the caller commits.
+NOBODY = "-"
+
 
 class Record(NamedTuple):
     """A message to store."""
@@ -98,8 +101,13 @@ class Counts(NamedTuple):
 class Store(Protocol):
     """Every operation on the messages of one kind. Settling returns the ids that were won."""
 
-    def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
-        """Create, update or ignore each record, in order, all in one transaction."""
+    def offer(
+        self, records: Sequence[Record], now: int, sender: str | None = None
+    ) -> Steps[list[OfferOutcome]]:
+        """Create, update or ignore each record, in order, all in one transaction.
+
+        With a sender, what changed is told to other processes by the same commit.
+        """
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""

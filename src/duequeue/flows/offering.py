@@ -58,25 +58,26 @@ def _offer_chunks(
 
 
 def _offer_chunk(context: Context[T], records: list[Record], now: int) -> Flow[list[OfferOutcome]]:
+    sender = context.sender(min(record.due_at for record in records), now)
     if context.events.listeners:
-        outcomes = yield from _offer_watched(context, records, now)
+        outcomes = yield from _offer_watched(context, records, now, sender)
     else:
-        outcomes = yield from context.run(partial(context.store.offer, records, now))
+        outcomes = yield from context.run(partial(context.store.offer, records, now, sender))
     changed = [
         record.due_at
         for record, outcome in zip(records, outcomes, strict=True)
         if outcome is not OfferOutcome.IGNORED
     ]
     if changed:
-        yield from context.announce(min(changed), now)
+        yield from context.announce(min(changed), now, told=sender is not None)
     return outcomes
 
 
 def _offer_watched(
-    context: Context[T], records: list[Record], now: int
+    context: Context[T], records: list[Record], now: int, sender: str | None
 ) -> Flow[list[OfferOutcome]]:
     with context.events.offering(records) as stamped:
-        outcomes = yield from context.run(partial(context.store.offer, stamped, now))
+        outcomes = yield from context.run(partial(context.store.offer, stamped, now, sender))
         created = outcomes.count(OfferOutcome.CREATED)
         updated = outcomes.count(OfferOutcome.UPDATED)
         ignored = len(outcomes) - created - updated

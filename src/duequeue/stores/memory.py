@@ -104,7 +104,12 @@ class MemoryStore:
         self.cron = MemoryCronTable(table, crons)
 
     @at_once
-    def offer(self, records: Sequence[Record], now: int) -> list[OfferOutcome]:  # noqa: ARG002 - the port's signature; nothing here is dated
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,  # noqa: ARG002 - the port's signature; nothing here is dated
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+    ) -> list[OfferOutcome]:
         """Offer one by one."""
         return [self._offer(record) for record in records]
 

@@ -4,9 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
-from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Steps, Stored
+from duequeue.store import (
+    NOBODY,
+    Burial,
+    Buried,
+    Claimed,
+    Counts,
+    Lease,
+    Record,
+    Release,
+    Steps,
+    Stored,
+)
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron import SqlCronTable
+from duequeue.stores.sql.note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
 
@@ -34,8 +46,11 @@ class SqlStore:
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
 
-    def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
+    def offer(
+        self, records: Sequence[Record], now: int, sender: str | None = None
+    ) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
+        note = None if sender is None else self._note(sender, min(each.due_at for each in records))
         runs = list(_runs(records))
         if len(runs) > 1:
             yield BEGIN
@@ -43,11 +58,11 @@ class SqlStore:
         for run in runs:
             rows = yield QueryEach(
                 "offer_messages",
-                {**self._kind, "now": now, "replace": run[0].replace},
+                {**self._kind, "now": now, "replace": run[0].replace, "note": note},
                 ("key", "payload", "due_at", "headers"),
                 [record[:4] for record in run],
             )
-            created = dict(rows)
+            created = {row[0]: row[1] for row in rows}
             outcomes += [_outcome(created.get(record.key)) for record in run]
         return outcomes
 
@@ -178,14 +193,16 @@ class SqlStore:
 
     def notify(self, due_at: int) -> Steps[None]:
         """Tell everybody, this process included: it cannot know when the caller commits."""
-        kind = self._kind_of_message.name
-        yield Query("notify_waiters", {"sender": "-", "due_at": due_at, "kind": kind})
+        yield Query("notify_waiters", {"note": self._note(NOBODY, due_at)})
 
     def borrowed(self) -> "SqlStore":
         """Return a store that claims from the beginning: a claim may yet be rolled back."""
         return SqlStore(
             self._kind_of_message, self._sweep_interval, self._shared_watermark, Watermark()
         )
+
+    def _note(self, sender: str, due_at: int) -> str:
+        return str(Note(sender, due_at, self._kind_of_message.name))
 
     def _settle(self, query: QueryEach, leases: Sequence[Lease]) -> Steps[set[int]]:
         rows: list[Row] = yield query

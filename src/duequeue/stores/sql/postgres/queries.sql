@@ -12,7 +12,8 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 -- name: offer_messages
 -- Ids are drawn in input order, because ties in due time are delivered in insertion order; rows
 -- are locked in key order, so that two batches of the same keys cannot deadlock. A new row has
--- no updated_at, an updated one has, and an ignored one is not returned.
+-- no updated_at, an updated one has, and an ignored one is not returned. The note, if there is
+-- one, is sent once, and only if a row changed: the sub-select runs for the first row returned.
 WITH input AS MATERIALIZED (
     SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
     FROM unnest(
@@ -28,7 +29,9 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING key, updated_at IS NULL AS created;
+RETURNING key, updated_at IS NULL AS created, (
+    SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
+);
 
 -- name: claim_messages
 -- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
@@ -180,7 +183,7 @@ ORDER BY due_at, id LIMIT 1;
 
 -- name: notify_waiters
 -- Delivered when the transaction commits.
-SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at AS bigint), CAST(:kind AS text)));
+SELECT pg_notify('duequeue', :note);
 
 -- name: list_buried
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers
