@@ -102,11 +102,17 @@ class Store(Protocol):
     """Every operation on the messages of one kind. Settling returns the ids that were won."""
 
     def offer(
-        self, records: Sequence[Record], now: int, sender: str | None = None
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,
+        hurried: bool = False,
     ) -> Steps[list[OfferOutcome]]:
         """Create, update or ignore each record, in order, all in one transaction.
 
-        With a sender, what changed is told to other processes by the same commit.
+        With a sender, what changed is told to other processes by the same commit. Hurried, it
+        fails soon instead of waiting for a row that somebody else's transaction holds.
         """
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:

@@ -11,6 +11,7 @@ from duequeue.bell import Bell
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.events import Events
+from duequeue.ferry import Ferry
 from duequeue.instants import to_millis
 from duequeue.lookout import Lookout
 from duequeue.store import NOBODY, Operation, Store
@@ -28,7 +29,7 @@ TOLD_AHEAD = 60_000
 class Context(Generic[T]):
     """One queue's store and settings; durations in milliseconds.
 
-    Without alerts, whoever commits the caller's transaction tells the other processes.
+    In a caller's transaction there is no ferry, and no alerts: whoever commits it tells the others.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Context(Generic[T]):
     bell: Bell
     lookout: Lookout
     events: Events
+    ferry: Ferry | None
     alerts: Alerts | None
     retry: RetryPolicy
     lease: int
@@ -90,4 +92,6 @@ class Context(Generic[T]):
 
     def borrowed(self) -> "Context[T]":
         """Return the context for a caller's transaction, in which nothing can be tried again."""
-        return replace(self, store=self.store.borrowed(), alerts=None, retry=RetryPolicy.never())
+        return replace(
+            self, store=self.store.borrowed(), ferry=None, alerts=None, retry=RetryPolicy.never()
+        )

@@ -108,7 +108,9 @@ class MemoryStore:
         self,
         records: Sequence[Record],
         now: int,  # noqa: ARG002 - the port's signature; nothing here is dated
+        *,
         sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+        hurried: bool = False,  # noqa: ARG002 - nothing here is held for long
     ) -> list[OfferOutcome]:
         """Offer one by one."""
         return [self._offer(record) for record in records]

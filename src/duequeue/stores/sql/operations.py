@@ -21,6 +21,8 @@ from duequeue.stores.sql.cron import SqlCronTable
 from duequeue.stores.sql.note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
+HURRIED_LOCK_TIMEOUT = "50ms"
+
 
 class Kind(NamedTuple):
     """A queue name with a payload type, and the small number that stands for it in the tables."""
@@ -47,7 +49,12 @@ class SqlStore:
         self._watermark = own_watermark or shared_watermark
 
     def offer(
-        self, records: Sequence[Record], now: int, sender: str | None = None
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,
+        hurried: bool = False,
     ) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
         note = None if sender is None else self._note(sender, min(each.due_at for each in records))
@@ -58,7 +65,13 @@ class SqlStore:
         for run in runs:
             rows = yield QueryEach(
                 "offer_messages",
-                {**self._kind, "now": now, "replace": run[0].replace, "note": note},
+                {
+                    **self._kind,
+                    "now": now,
+                    "replace": run[0].replace,
+                    "note": note,
+                    "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
+                },
                 ("key", "payload", "due_at", "headers"),
                 [record[:4] for record in run],
             )

@@ -20,6 +20,8 @@ WITH input AS MATERIALIZED (
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
         CAST(:headers AS text [])
     ) AS offered (key, payload, due_at, headers)
+    WHERE CAST(:lock_timeout AS text) IS NULL
+        OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 )
 INSERT INTO duequeue_message AS stored
     (id, kind_id, key, payload, headers, due_at, asked_at, created_at)

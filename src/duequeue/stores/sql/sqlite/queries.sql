@@ -10,7 +10,7 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
 -- A new row has no updated_at, an updated one has, and an ignored one is not returned. There is
--- nobody to send the note to: every commit shows in data_version.
+-- nobody to send the note to: every commit shows in data_version. And no row is locked alone.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -19,7 +19,7 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING key, updated_at IS NULL AS created, :note;
+RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
 -- SQLite runs the sub-select once, so its limit binds.
