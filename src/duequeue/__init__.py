@@ -34,11 +34,14 @@ from duequeue.events import (
     StoreFailed,
 )
 from duequeue.handler import BoundHandler
+from duequeue.history import History, HistoryDay
+from duequeue.history_table import DayBounds, SettledRow
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
 from duequeue.misfire import Misfire
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.schedule import Daily, Every, Schedule
+from duequeue.settled import Outcome, Settled
 from duequeue.tick import CronMessage, TickKey, parse_tick_key
 from duequeue.verdict import Bury, Retry
 
@@ -64,6 +67,7 @@ __all__ = [
     "CronStatus",
     "Crontab",
     "Daily",
+    "DayBounds",
     "Delivered",
     "Delivery",
     "DueQueueError",
@@ -71,6 +75,8 @@ __all__ = [
     "Events",
     "Every",
     "Handled",
+    "History",
+    "HistoryDay",
     "JsonCodec",
     "LeaseLost",
     "ManualClock",
@@ -79,6 +85,7 @@ __all__ = [
     "MissingExtra",
     "OfferOutcome",
     "Offered",
+    "Outcome",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
@@ -87,6 +94,8 @@ __all__ = [
     "RetryPolicy",
     "Schedule",
     "SchemaError",
+    "Settled",
+    "SettledRow",
     "Snapshot",
     "State",
     "StoreError",

@@ -84,7 +84,7 @@ class CronTable(Protocol):
     def hold_undelivered(self, prefix: str) -> CronSteps[list[TickRow]]:
         """Find the ticks that nobody was given yet, and keep them from being claimed."""
 
-    def remove(self, prefix: str, ticks: Iterable[TickRow]) -> CronSteps[None]:
+    def remove(self, prefix: str, ticks: Iterable[TickRow], now: int) -> CronSteps[None]:
         """Delete ticks that are held, message and memory."""
 
     def recall(self, prefix: str, config_hash: str, since: int) -> CronSteps[Memory]:

@@ -30,10 +30,9 @@ class AsyncDelivery(Parcel[T]):
         context: Context[T],
         claimed: Claimed,
         payload: T,
-        delivered_at: int,
         lease_until: int,
     ) -> None:
-        super().__init__(context.name, claimed, payload, delivered_at, lease_until)
+        super().__init__(context.name, claimed, payload, lease_until)
         self._drive = drive
         self._context = context
 

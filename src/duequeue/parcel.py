@@ -19,7 +19,6 @@ class Parcel(Generic[T]):
 
     __slots__ = (
         "_asked_at",
-        "_delivered_at",
         "_headers",
         "_lease_until",
         "attempt",
@@ -31,13 +30,10 @@ class Parcel(Generic[T]):
         "settled",
     )
 
-    def __init__(
-        self, queue_name: str, claimed: Claimed, payload: T, delivered_at: int, lease_until: int
-    ) -> None:
+    def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
         self.queue_name = queue_name
         self.lease, self.key, _, self._asked_at, self.attempt, self._headers = claimed
         self.payload = payload
-        self._delivered_at = delivered_at
         self._lease_until = lease_until
         self.settled = False
         self.lost = False
@@ -50,7 +46,7 @@ class Parcel(Generic[T]):
     @property
     def delivered_at(self) -> datetime:
         """The instant this lease began."""
-        return from_millis(self._delivered_at)
+        return from_millis(self.lease.delivered_at)
 
     @property
     def lease_until(self) -> datetime:

@@ -25,6 +25,7 @@ from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrow
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.settled import Settled
 from duequeue.steps import drive
 from duequeue.store import Backend, Session
 
@@ -62,6 +63,7 @@ class Queue(Generic[T]):
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         migrate: bool = True,
+        history: bool = False,
     ) -> "Queue[T]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
         backend = backend_for(url)
@@ -75,6 +77,7 @@ class Queue(Generic[T]):
             retry=retry,
             max_attempts=max_attempts,
             migrate=migrate,
+            history=history,
         )
         session = backend.session()
         try:
@@ -167,6 +170,10 @@ class Queue(Generic[T]):
     def purge_buried(self, before: datetime) -> int:
         """Forget the burials before an instant, and count them."""
         return self._drive(keeping.purge_buried(self._context, before))
+
+    def history(self, limit: int = 100) -> list[Settled]:
+        """List up to `limit` messages that left a row when they were settled, the newest first."""
+        return self._drive(keeping.history(self._context, limit))
 
     def consume(
         self,

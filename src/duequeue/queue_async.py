@@ -26,6 +26,7 @@ from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrow
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.settled import Settled
 from duequeue.steps import drive_async
 from duequeue.store import AsyncSession, Backend
 
@@ -63,6 +64,7 @@ class AsyncQueue(Generic[T]):
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         migrate: bool = True,
+        history: bool = False,
     ) -> "OpeningQueue[T]":
         """Open a queue: `await` this, or use it in an `async with` block."""
         return OpeningQueue(
@@ -76,6 +78,7 @@ class AsyncQueue(Generic[T]):
                 retry=retry,
                 max_attempts=max_attempts,
                 migrate=migrate,
+                history=history,
             )
         )
 
@@ -165,6 +168,10 @@ class AsyncQueue(Generic[T]):
     async def purge_buried(self, before: datetime) -> int:
         """Forget the burials before an instant, and count them."""
         return await self._drive(keeping.purge_buried(self._context, before))
+
+    async def history(self, limit: int = 100) -> list[Settled]:
+        """List up to `limit` messages that left a row when they were settled, the newest first."""
+        return await self._drive(keeping.history(self._context, limit))
 
     def consume(
         self,

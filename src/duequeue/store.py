@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from duequeue.alerts import Alerts, OnAlert
 from duequeue.cron_table import CronTable
+from duequeue.history_table import HistoryTable, SettledRow
 from duequeue.message import OfferOutcome
 
 T = TypeVar("T")
@@ -32,10 +33,11 @@ class Record(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The proof that a message is held: its id and the fencing token of this very claim."""
+    """The proof that a message is held: its id, the fencing token of this very claim, and when."""
 
     id: int
     token: int
+    delivered_at: int
 
 
 class Release(NamedTuple):
@@ -99,7 +101,11 @@ class Counts(NamedTuple):
 
 
 class Store(Protocol):
-    """Every operation on the messages of one kind. Settling returns the ids that were won."""
+    """Every operation on the messages of one kind. Settling returns the ids that were won.
+
+    A store that was opened with history keeps a row of each message that leaves the queue, in the
+    transaction in which it does.
+    """
 
     def offer(
         self,
@@ -118,7 +124,7 @@ class Store(Protocol):
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""
 
-    def ack(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+    def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete what is still held."""
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
@@ -136,10 +142,10 @@ class Store(Protocol):
     def read(self, key: str) -> Steps[Stored | Buried | None]:
         """Return the live message of a key, else its newest burial."""
 
-    def drop(self, key: str) -> Steps[bool]:
+    def drop(self, key: str, now: int) -> Steps[bool]:
         """Delete a live message, leased or not."""
 
-    def drop_all(self) -> Steps[int]:
+    def drop_all(self, now: int) -> Steps[int]:
         """Delete every live message."""
 
     def counts(self, now: int) -> Steps[Counts]:
@@ -159,6 +165,12 @@ class Store(Protocol):
 
     def purge_buried(self, before: int) -> Steps[int]:
         """Forget the burials older than `before`."""
+
+    def settled(self, limit: int) -> Steps[list[SettledRow]]:
+        """Return what the history holds, newest first."""
+
+    def prepare_history(self, now: int) -> Steps[None]:
+        """Make room for rows, if this store keeps a history."""
 
     def announce(self, due_at: int) -> None:
         """Take note that a message was just committed for `due_at`."""
@@ -226,5 +238,10 @@ class Backend(Protocol):
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
         """Return the line to other processes."""
 
-    def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[Store]:
+    def open_store(
+        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
+    ) -> Steps[Store]:
         """Get the store of one kind of message ready."""
+
+    def open_history(self, *, migrate: bool) -> Steps[HistoryTable]:
+        """Get the history of all kinds ready."""

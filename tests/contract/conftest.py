@@ -1,5 +1,6 @@
-"""Consumers that stop by themselves when their test ends."""
+"""Consumers that stop, and connections that close, by themselves when their test ends."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +14,9 @@ from tests.contract.ledger import Ledger, OpenCounted, open_awaiting, open_block
 from tests.contract.phrases import DEFAULT_POLL_INTERVAL
 from tests.contract.stage import NO_GRACE, ConsumerFace, Stage
 from tests.fixtures.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
+
+# Opens a connection of the application's own.
+Connect = Callable[[], Any]
 
 
 class Consume(Protocol):
@@ -71,6 +75,27 @@ def open_counted(
             return queue, counter
 
         yield open_one
+
+
+@pytest.fixture
+def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
+    """A factory of the application's own connections to the store, each in an open transaction."""
+    with ExitStack() as opened:
+
+        def connect_one() -> Any:
+            if store == "postgres":
+                connection = face.connect_postgres(store_url)
+            else:
+                connection = sqlite3.connect(
+                    store_url.removeprefix("sqlite:///"),
+                    check_same_thread=False,
+                    isolation_level=None,
+                )
+                connection.execute("BEGIN IMMEDIATE")
+            opened.callback(connection.close)
+            return connection
+
+        yield connect_one
 
 
 def _suited(handler: Callable[[Any], object], stage: Stage) -> Callable[[Any], object]:

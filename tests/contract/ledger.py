@@ -82,6 +82,7 @@ def _checked(url: str, clock: ManualClock, poll_interval: timedelta) -> opening.
         retry=None,
         max_attempts=None,
         migrate=True,
+        history=False,
     )
 
 

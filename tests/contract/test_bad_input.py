@@ -38,6 +38,7 @@ USES_OF_A_LIMIT: list[Use] = [
     lambda queue, limit: queue.try_poll_many(limit),
     lambda queue, limit: queue.poll_many(limit),
     lambda queue, limit: queue.buried(limit),
+    lambda queue, limit: queue.history(limit),
 ]
 
 

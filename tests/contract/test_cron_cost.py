@@ -62,6 +62,7 @@ def counted_queue(url: str, clock: ManualClock) -> Iterator[tuple[Queue[Any], li
         retry=None,
         max_attempts=None,
         migrate=True,
+        history=False,
     )
     context = drive(checked.flow(), performer(session))
     with Queue(backend, context, session) as queue:

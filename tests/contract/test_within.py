@@ -1,14 +1,13 @@
 """`within`: the same face inside the caller's own transaction, which only the caller ends."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome
+from tests.contract.conftest import Connect
 from tests.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
@@ -23,34 +22,11 @@ from tests.contract.phrases import (
 from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START, OpenQueue
 
-Connect = Callable[[], Any]
-
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)
-
-
-@pytest.fixture
-def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
-    """A factory of the application's own connections to the store, each in an open transaction."""
-    with ExitStack() as opened:
-
-        def connect_one() -> Any:
-            if store == "postgres":
-                connection = face.connect_postgres(store_url)
-            else:
-                connection = sqlite3.connect(
-                    store_url.removeprefix("sqlite:///"),
-                    check_same_thread=False,
-                    isolation_level=None,
-                )
-                connection.execute("BEGIN IMMEDIATE")
-            opened.callback(connection.close)
-            return connection
-
-        yield connect_one
 
 
 def in_transaction(connection: Any) -> bool:

@@ -121,6 +121,7 @@ def install_and_die(url: str, prefix: str, commands: int) -> str:
         retry=None,
         max_attempts=None,
         migrate=True,
+        history=False,
     )
     context = drive(checked.flow(), performer(session))
     with Queue(backend, context, session) as queue:

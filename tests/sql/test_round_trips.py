@@ -107,3 +107,20 @@ def test_telling_other_processes_takes_no_round_trip_of_its_own(
         queue.offer("now", 1)  # ignored, so there is nothing to tell
         queue.offer("later", 1, DAY)  # nobody needs to know yet
         assert list(other.notifies(timeout=0)) == []
+
+
+def test_a_growing_id_prepares_nothing_anew(
+    wire: Wire, queue: QueueFace, clock: ManualClock, emptied_database: str
+) -> None:
+    queue.offer_batch(batch(LAPS))
+    with psycopg.connect(emptied_database, autocommit=True) as other:
+        other.execute(
+            "SELECT setval('duequeue_message_id_seq', greatest(last_value, 40000))"
+            " FROM duequeue_message_id_seq"
+        )
+    queue.offer_batch([Message(f"late-{number}", 1, DAY) for number in range(2)])
+    clock.advance(DAY)
+    for _ in range(LAPS):
+        assert queue.try_poll() is not None
+    late = [wire.traffic_of(queue.try_poll), wire.traffic_of(queue.try_poll)]
+    assert late == [ONCE, ONCE]

@@ -28,7 +28,7 @@ RECORDS = [Record("a", b"1", 0)]
 
 
 def parcel() -> Parcel[int]:
-    return Parcel("orders", Claimed(Lease(1, 2), "a", b"1", 0, 3, None), 1, 0, 0)
+    return Parcel("orders", Claimed(Lease(1, 2, 0), "a", b"1", 0, 3, None), 1, 0)
 
 
 class Orders:

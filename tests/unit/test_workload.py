@@ -12,7 +12,7 @@ Load = Workload[Parcel[Any]]
 
 def parcels(count: int) -> list[Parcel[Any]]:
     return [
-        Parcel("orders", Claimed(Lease(n, 1), str(n), b"", 0, 1, None), n, 0, 1000)
+        Parcel("orders", Claimed(Lease(n, 1, 0), str(n), b"", 0, 1, None), n, 1000)
         for n in range(count)
     ]
 

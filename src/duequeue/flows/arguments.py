@@ -68,6 +68,13 @@ def checked_max_attempts(max_attempts: int | None) -> int | None:
     return max_attempts
 
 
+def checked_history(history: bool) -> bool:  # noqa: FBT001 - a check of a flag takes the flag
+    """Return whether settled messages leave a row."""
+    if not isinstance(history, bool):
+        raise TypeError(f"history must be True or False, not {history!r}")
+    return history
+
+
 def checked_rules(
     backoff: Backoff | None, max_attempts: int | None, max_attempts_of_queue: int | None
 ) -> Rules:

@@ -64,7 +64,7 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
                 burials.append(Burial(parcel.lease, parcel.attempt, storable(reason)))
     won: set[int] = set()
     if acks:
-        won |= yield from context.run(partial(context.store.ack, acks))
+        won |= yield from context.run(partial(context.store.ack, acks, now))
     if releases:
         won |= yield from context.run(partial(context.store.release, releases))
         yield from context.announce(min(release.due_at for release in releases), now)

@@ -38,15 +38,15 @@ def install_tick(
 def uninstall_tick(context: Context[T], config_hash: ConfigHash, prefix: str) -> Flow[int]:
     """Remove the undelivered ticks of one configuration."""
     _check_type("config_hash", config_hash, ConfigHash)
-    steps = partial(
-        cron_steps.uninstall, context.store.cron, checked_prefix(prefix), config_hash.text
-    )
-    return context.run(steps)
+    checked_prefix(prefix)
+    of = (context.store.cron, prefix, config_hash.text, context.now())
+    return context.run(partial(cron_steps.uninstall, *of))
 
 
 def pause(context: Context[T], prefix: str) -> Flow[bool]:
     """Have no ticks until resumed."""
-    return context.run(partial(cron_steps.pause, context.store.cron, checked_prefix(prefix)))
+    checked_prefix(prefix)
+    return context.run(partial(cron_steps.pause, context.store.cron, prefix, context.now()))
 
 
 def resume(context: Context[T], prefix: str) -> Flow[bool]:

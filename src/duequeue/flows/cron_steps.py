@@ -78,7 +78,7 @@ def install(store: Store, order: Order, now: int) -> Steps[Report]:
         row = _taken_over(row, order)
         held = yield from store.cron.hold_undelivered(order.prefix)
         others = [tick for tick in held if tick.config_hash != order.config_hash]
-        yield from store.cron.remove(order.prefix, others)
+        yield from store.cron.remove(order.prefix, others, now)
         undelivered = {tick.at for tick in held if tick.config_hash == order.config_hash}
     report = Report(standing(row, order.config_hash))
     if report.standing is Standing.RUNNING:
@@ -89,26 +89,26 @@ def install(store: Store, order: Order, now: int) -> Steps[Report]:
     return report
 
 
-def uninstall(cron: CronTable, prefix: str, config_hash: str) -> Steps[int]:
+def uninstall(cron: CronTable, prefix: str, config_hash: str, now: int) -> Steps[int]:
     """Remove the undelivered ticks of one configuration, and count them."""
     if (yield from cron.glance(prefix, config_hash, 0)) is None:
         return 0
     row = yield from cron.lock(prefix)
     held = yield from cron.hold_undelivered(prefix)
     gone = [tick for tick in held if tick.config_hash == config_hash]
-    yield from cron.remove(prefix, gone)
+    yield from cron.remove(prefix, gone, now)
     if row.runs(config_hash):
         yield from cron.save(prefix, row._replace(installed=False))
     return len(gone)
 
 
-def pause(cron: CronTable, prefix: str) -> Steps[bool]:
+def pause(cron: CronTable, prefix: str, now: int) -> Steps[bool]:
     """Remove every undelivered tick, and have none created; tell whether that is a change."""
     row = yield from _locked_if_installed(cron, prefix)
     if row is None or row.paused:
         return False
     held = yield from cron.hold_undelivered(prefix)
-    yield from cron.remove(prefix, held)
+    yield from cron.remove(prefix, held, now)
     yield from cron.save(prefix, row._replace(paused=True))
     return True
 

@@ -11,6 +11,7 @@ from duequeue.flows.context import Context
 from duequeue.headers import decode_headers
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
+from duequeue.settled import Outcome, Settled
 from duequeue.store import Buried, Stored
 
 T = TypeVar("T")
@@ -42,14 +43,15 @@ def stats(context: Context[T]) -> Flow[QueueStats]:
 
 def drop(context: Context[T], key: str) -> Flow[bool]:
     """Delete one message."""
-    return context.run(partial(context.store.drop, checked_key(key)))
+    checked_key(key)
+    return context.run(partial(context.store.drop, key, context.now()))
 
 
 def drop_all(context: Context[T], confirm: str) -> Flow[int]:
     """Delete every message of a queue whose name the caller knows."""
     if confirm != context.name:
         raise ValueError(f"confirm must be the queue's own name, {context.name!r}, not {confirm!r}")
-    return context.run(context.store.drop_all)
+    return context.run(partial(context.store.drop_all, context.now()))
 
 
 def buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
@@ -66,6 +68,11 @@ def revive(context: Context[T], key: str, due: datetime | timedelta | None) -> F
 def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
     """Forget old burials."""
     return context.run(partial(context.store.purge_buried, to_millis(before, "before")))
+
+
+def history(context: Context[T], limit: int) -> Flow[list[Settled]]:
+    """List what was settled."""
+    return _history(context, checked_limit(limit))
 
 
 def _read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
@@ -136,6 +143,21 @@ def _buried_message(context: Context[T], found: Buried) -> BuriedMessage[T]:
         buried_at=from_millis(found.buried_at),
         headers=decode_headers(found.headers),
     )
+
+
+def _history(context: Context[T], limit: int) -> Flow[list[Settled]]:
+    rows = yield from context.run(partial(context.store.settled, limit))
+    return [
+        Settled(
+            key=row.key,
+            due_at=from_millis(row.asked_at),
+            delivered_at=_instant(row.delivered_at),
+            settled_at=from_millis(row.settled_at),
+            attempts=row.attempts,
+            outcome=Outcome(row.outcome),
+        )
+        for row in rows
+    ]
 
 
 def _instant(millis: int | None) -> datetime | None:

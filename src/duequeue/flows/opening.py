@@ -12,9 +12,9 @@ from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
 from duequeue.events import Events
 from duequeue.ferry import Ferry
-from duequeue.flows.arguments import checked_max_attempts
+from duequeue.flows.arguments import checked_history, checked_max_attempts
 from duequeue.flows.context import Context
-from duequeue.instants import positive_millis
+from duequeue.instants import positive_millis, to_millis
 from duequeue.lookout import Lookout
 from duequeue.message import checked_name
 from duequeue.shared import Shared
@@ -39,14 +39,21 @@ class Opening(Generic[T]):
     poll_interval: int
     max_attempts: int | None
     migrate: bool
+    history: bool
 
     def flow(self) -> Flow[Context[T]]:
         """Make the store ready."""
         kind = f"{self.name}|{self.codec.type_name}"
-        store = yield from retrying(
-            self.retry,
-            partial(self.backend.open_store, kind, self.poll_interval, migrate=self.migrate),
+        open_store = partial(
+            self.backend.open_store,
+            kind,
+            self.poll_interval,
+            migrate=self.migrate,
+            history=self.history,
         )
+        store = yield from retrying(self.retry, open_store)
+        now = to_millis(self.clock.now(), "clock.now()")
+        yield from retrying(self.retry, partial(store.prepare_history, now))
         place = (self.backend.place, kind)
         # Those who go by a clock of their own must not wait for the looks of the others.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
@@ -85,6 +92,7 @@ def checked(
     retry: RetryPolicy | None,
     max_attempts: int | None,
     migrate: bool,
+    history: bool,
 ) -> Opening[Any]:
     """Check the arguments of `open`."""
     return Opening(
@@ -97,4 +105,5 @@ def checked(
         poll_interval=positive_millis(poll_interval, "poll_interval"),
         max_attempts=checked_max_attempts(max_attempts),
         migrate=migrate,
+        history=checked_history(history),
     )

@@ -25,8 +25,8 @@ from duequeue.store import Burial, Claimed
 T = TypeVar("T")
 D = TypeVar("D")
 
-# How a face makes its deliveries: what was claimed, the payload, when, and until when.
-Wrap: TypeAlias = Callable[[Claimed, T, int, int], D]
+# How a face makes its deliveries: what was claimed, the payload, and until when.
+Wrap: TypeAlias = Callable[[Claimed, T, int], D]
 
 logger = logging.getLogger("duequeue")
 
@@ -130,7 +130,7 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
         claim = partial(context.store.claim, limit - len(found), now, until, token)
         claimed = yield from context.run(claim)
         good, burials = _sort_out(context, claimed)
-        found += [wrap(each, payload, now, until) for each, payload in good]
+        found += [wrap(each, payload, until) for each, payload in good]
         tell_delivered(context, (each for each, _ in good), now)
         if not burials:
             break

@@ -30,7 +30,9 @@ def ack_many(context: Context[T], parcels: Sequence[Parcel[T]]) -> Flow[int]:
 
 
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
-    won = (yield from context.run(partial(context.store.ack, leases))) if leases else set()
+    if not leases:
+        return 0
+    won = yield from context.run(partial(context.store.ack, leases, context.now()))
     return len(won)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from duequeue.cron_table import CronListing, CronRow, Glance, Memory, TickRow
 from duequeue.steps import at_once
+from duequeue.stores.memory_settling import MemorySettling
 from duequeue.stores.memory_table import MemoryTable
 
 
@@ -20,8 +21,9 @@ class MemoryCrons:
 class MemoryCronTable:
     """The crons of one kind of message in this process. Whoever calls holds the lock."""
 
-    def __init__(self, table: MemoryTable, crons: MemoryCrons) -> None:
+    def __init__(self, table: MemoryTable, settling: MemorySettling, crons: MemoryCrons) -> None:
         self._table = table
+        self._settling = settling
         self._crons = crons
 
     @at_once
@@ -46,10 +48,10 @@ class MemoryCronTable:
         return [tick for tick in self._of(prefix) if self._is_undelivered(tick)]
 
     @at_once
-    def remove(self, prefix: str, ticks: Iterable[TickRow]) -> None:
+    def remove(self, prefix: str, ticks: Iterable[TickRow], now: int) -> None:
         """Remove message and memory."""
         for tick in ticks:
-            self._table.remove(self._table.by_key[tick.key])
+            self._settling.drop(self._table.by_key[tick.key], now)
             del self._crons.ticks[prefix, tick.config_hash][tick.at]
 
     @at_once

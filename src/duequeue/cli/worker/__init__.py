@@ -33,6 +33,9 @@ def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
         parser.add_argument(
             name, type=_seconds, default=timedelta(seconds=default), metavar="SECONDS", help=about
         )
+    parser.add_argument(
+        "--history", action="store_true", help="leave a row of each message that is settled"
+    )
     parser.add_argument("--processes", type=int, default=1, help="processes of their own (1)")
     parser.set_defaults(run=run)
 
@@ -52,6 +55,7 @@ def run(given: argparse.Namespace) -> int:
         lease=given.lease,
         poll_interval=given.poll_interval,
         grace=given.grace,
+        history=given.history,
     )
     if given.processes == 1:
         return work_alone(settings)

@@ -24,6 +24,7 @@ class Settings:
     lease: timedelta
     poll_interval: timedelta
     grace: timedelta
+    history: bool
 
     def opening(self) -> dict[str, Any]:
         """Return the options of `open`.
@@ -35,6 +36,7 @@ class Settings:
             "lease": self.lease,
             "poll_interval": self.poll_interval,
             "max_attempts": self.max_attempts,
+            "history": self.history,
         }
 
     def consuming(self) -> ConsumerOptions:

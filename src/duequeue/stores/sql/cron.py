@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from duequeue.cron_table import CronListing, CronRow, CronSteps, Glance, Memory, TickRow
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+from duequeue.stores.sql.settling import Settling
 
 FORGET_AT_ONCE = 200
 
@@ -11,8 +12,9 @@ FORGET_AT_ONCE = 200
 class SqlCronTable:
     """The crons of one kind of message in an SQL database."""
 
-    def __init__(self, kind_id: int) -> None:
+    def __init__(self, kind_id: int, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
+        self._settling = settling
 
     def glance(self, prefix: str, config_hash: str, since: int) -> CronSteps[Glance | None]:
         """Read the row, joined to its ticks."""
@@ -37,12 +39,11 @@ class SqlCronTable:
         rows: list[Row] = yield Query("hold_undelivered_ticks", self._of(prefix))
         return [TickRow(*row) for row in rows]
 
-    def remove(self, prefix: str, ticks: Iterable[TickRow]) -> CronSteps[None]:
+    def remove(self, prefix: str, ticks: Iterable[TickRow], now: int) -> CronSteps[None]:
         """Delete the messages, then the ticks."""
         gone = list(ticks)
         if gone:
-            keys = [(tick.key,) for tick in gone]
-            yield QueryEach("remove_tick_messages", self._kind, ("key",), keys)
+            yield from self._settling.drop_ticks([tick.key for tick in gone], now)
             rows = [(tick.config_hash, tick.at) for tick in gone]
             yield QueryEach("remove_ticks", self._of(prefix), ("config_hash", "tick_at"), rows)
 

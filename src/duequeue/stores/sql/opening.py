@@ -3,15 +3,19 @@
 from duequeue.shared import Shared
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import Execute, Query, Row
+from duequeue.stores.sql.history import SqlHistoryTable
+from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.migrate import ensure_schema
 from duequeue.stores.sql.operations import Kind, SqlStore
+from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.watermark import Watermark
 
 _watermarks = Shared(Watermark)
+_history_days = Shared(HistoryDays)
 
 
 def open_store(
-    dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool
+    dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool, history: bool
 ) -> Steps[SqlStore]:
     """Check or create the tables, and look up the small number that stands for a kind."""
     yield from ensure_schema(dialect, migrate=migrate)
@@ -19,8 +23,15 @@ def open_store(
     if not rows:
         yield Execute("add_kind", {"kind": kind})
         rows = yield Query("find_kind", {"kind": kind})
-    watermark = _watermarks.get((place, kind))
-    return SqlStore(Kind(rows[0][0], kind), sweep_interval, watermark)
+    found = Kind(rows[0][0], kind)
+    settling = Settling(found.id, _history_days.get(place) if history else None)
+    return SqlStore(found, settling, sweep_interval, _watermarks.get((place, kind)))
+
+
+def open_history(dialect: str, *, migrate: bool) -> Steps[SqlHistoryTable]:
+    """Check or create the tables."""
+    yield from ensure_schema(dialect, migrate=migrate)
+    return SqlHistoryTable()
 
 
 def migrate(dialect: str) -> Steps[list[str]]:

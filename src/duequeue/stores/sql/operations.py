@@ -1,8 +1,9 @@
 """Every operation of the SQL stores, once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from duequeue.history_table import SettledRow
 from duequeue.message import OfferOutcome
 from duequeue.store import (
     NOBODY,
@@ -19,9 +20,8 @@ from duequeue.store import (
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron import SqlCronTable
 from duequeue.stores.sql.note import Note
+from duequeue.stores.sql.settling import LEASE, Settling, pairs
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
-
-HURRIED_LOCK_TIMEOUT = "50ms"
 
 
 class Kind(NamedTuple):
@@ -37,13 +37,15 @@ class SqlStore:
     def __init__(
         self,
         kind: Kind,
+        settling: Settling,
         sweep_interval: int,
         shared_watermark: Watermark,
         own_watermark: Watermark | None = None,
     ) -> None:
         self._kind_of_message = kind
         self._kind = {"kind_id": kind.id}
-        self.cron = SqlCronTable(kind.id)
+        self._settling = settling
+        self.cron = SqlCronTable(kind.id, settling)
         self._sweep_interval = sweep_interval
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
@@ -63,24 +65,14 @@ class SqlStore:
             yield BEGIN
         outcomes: list[OfferOutcome] = []
         for run in runs:
-            rows = yield QueryEach(
-                "offer_messages",
-                {
-                    **self._kind,
-                    "now": now,
-                    "replace": run[0].replace,
-                    "note": note,
-                    "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
-                },
-                ("key", "payload", "due_at", "headers"),
-                [record[:4] for record in run],
-            )
+            rows = yield from self._settling.offer(run, now, note, hurried=hurried)
             created = {row[0]: row[1] for row in rows}
             outcomes += [_outcome(created.get(record.key)) for record in run]
         return outcomes
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Claim from the watermark on; if nothing is there, from the beginning."""
+        yield from self._settling.prepare(now)
         start = self._watermark.start(now, self._sweep_interval)
         while True:
             rows: list[Row] = yield Query(
@@ -103,32 +95,31 @@ class SqlStore:
         if rows:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, _position(rows[-1]), claim)
-        return [Claimed(Lease(row[1], token), *row[2:]) for row in rows]
+        return [Claimed(Lease(row[1], token, now), *row[2:]) for row in rows]
 
-    def ack(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+    def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete by id and token."""
-        query = QueryEach("remove_messages", {}, ("id", "token"), leases)
-        return (yield from self._settle(query, leases))
+        return self._settled((yield from self._settling.ack(leases, now)), leases)
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
         """Set the lease's new end."""
-        columns = ("id", "token")
-        rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, columns, leases)
+        each = pairs(leases)
+        rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
         won = {row[0] for row in rows}
         self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
         return won
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Clear the lease and set the new place in due order."""
-        columns = ("id", "token", "due_at")
-        each = [(*release.lease, release.due_at) for release in releases]
         leases = [release.lease for release in releases]
-        return (yield from self._settle(QueryEach("release_messages", {}, columns, each), leases))
+        each = [(*lease[:2], due_at) for lease, due_at in releases]
+        rows = yield QueryEach("release_messages", {}, (*LEASE, "due_at"), each)
+        return self._settled(rows, leases)
 
     def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
         """Clear the lease and take the attempt back."""
-        query = QueryEach("give_back_messages", {}, ("id", "token"), leases)
-        return (yield from self._settle(query, leases))
+        rows = yield QueryEach("give_back_messages", {}, LEASE, pairs(leases))
+        return self._settled(rows, leases)
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Copy to the buried, then delete."""
@@ -136,10 +127,11 @@ class SqlStore:
         yield QueryEach(
             "park_messages",
             {"now": now},
-            ("id", "token", "attempts", "reason"),
-            [(*burial.lease, burial.attempts, burial.reason) for burial in burials],
+            (*LEASE, "attempts", "reason"),
+            [(*lease[:2], attempts, reason) for lease, attempts, reason in burials],
         )
-        return (yield from self.ack([burial.lease for burial in burials]))
+        rows = yield from self._settling.bury(burials, now)
+        return self._settled(rows, [burial.lease for burial in burials])
 
     def read(self, key: str) -> Steps[Stored | Buried | None]:
         """Look among the live and the buried; the live one counts."""
@@ -151,15 +143,13 @@ class SqlStore:
             found = Buried(key, payload, asked_at, attempts, reason, buried_at, headers)
         return found
 
-    def drop(self, key: str) -> Steps[bool]:
+    def drop(self, key: str, now: int) -> Steps[bool]:
         """Delete by key."""
-        dropped: int = yield Execute("drop_message", {**self._kind, "key": key})
-        return dropped > 0
+        return (yield from self._settling.drop(key, now)) > 0
 
-    def drop_all(self) -> Steps[int]:
+    def drop_all(self, now: int) -> Steps[int]:
         """Delete by kind."""
-        dropped: int = yield Execute("drop_messages", self._kind)
-        return dropped
+        return (yield from self._settling.drop_all(now))
 
     def counts(self, now: int) -> Steps[Counts]:
         """Count in one scan."""
@@ -200,6 +190,16 @@ class SqlStore:
         purged: int = yield Execute("purge_buried", {**self._kind, "before": before})
         return purged
 
+    def settled(self, limit: int) -> Steps[list[SettledRow]]:
+        """Read the index of the history backwards."""
+        rows: list[Row] = yield Query("list_history", {**self._kind, "limit": limit})
+        kind = self._kind_of_message.name
+        return [SettledRow(row[0], kind, *row[1:]) for row in rows]
+
+    def prepare_history(self, now: int) -> Steps[None]:
+        """Make room for today and tomorrow."""
+        return self._settling.prepare(now)
+
     def announce(self, due_at: int) -> None:
         """Lower the watermark."""
         self._shared_watermark.lower(due_at)
@@ -211,14 +211,17 @@ class SqlStore:
     def borrowed(self) -> "SqlStore":
         """Return a store that claims from the beginning: a claim may yet be rolled back."""
         return SqlStore(
-            self._kind_of_message, self._sweep_interval, self._shared_watermark, Watermark()
+            self._kind_of_message,
+            self._settling.borrowed(),
+            self._sweep_interval,
+            self._shared_watermark,
+            Watermark(),
         )
 
     def _note(self, sender: str, due_at: int) -> str:
         return str(Note(sender, due_at, self._kind_of_message.name))
 
-    def _settle(self, query: QueryEach, leases: Sequence[Lease]) -> Steps[set[int]]:
-        rows: list[Row] = yield query
+    def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
         won = {row[0] for row in rows}
         self._watermark.settled(lease.token for lease in leases if lease.id in won)
         return won

@@ -77,6 +77,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "id": _BIGINT,
     "token": _BIGINT,
     "due_at": _BIGINT,
+    "delivered_at": _BIGINT,
     "tick_at": _BIGINT,
     "attempts": _INTEGER,
     "key": _TEXT,

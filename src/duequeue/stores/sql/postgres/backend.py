@@ -3,6 +3,7 @@
 from duequeue.alerts import Alerts, OnAlert
 from duequeue.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
+from duequeue.stores.sql.history import SqlHistoryTable
 from duequeue.stores.sql.migrate import schema_script
 from duequeue.stores.sql.operations import SqlStore
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
@@ -60,6 +61,14 @@ class PostgresBackend:
         """Use LISTEN and NOTIFY."""
         return PostgresAlerts(self._settings, kind, on_alert)
 
-    def open_store(self, kind: str, sweep_interval: int, *, migrate: bool) -> Steps[SqlStore]:
+    def open_store(
+        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
+    ) -> Steps[SqlStore]:
         """Get the store of one kind ready."""
-        return opening.open_store(DIALECT, self.place, kind, sweep_interval, migrate=migrate)
+        return opening.open_store(
+            DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
+        )
+
+    def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
+        """Get the history ready."""
+        return opening.open_history(DIALECT, migrate=migrate)

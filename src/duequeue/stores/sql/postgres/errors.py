@@ -19,6 +19,7 @@ _TRANSIENT = (
     codes.TooManyConnections,
     codes.ConfigurationLimitExceeded,
     codes.ReadOnlySqlTransaction,
+    codes.CheckViolation,  # ours have none but the partitions: a day of the history is made anew
     PoolTimeout,
     TooManyRequests,
 )

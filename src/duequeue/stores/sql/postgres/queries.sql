@@ -353,3 +353,174 @@ SELECT
 FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
+
+-- name: offer_messages_with_history
+-- As offer_messages; an updated row notes what it was before, and a row of that is kept.
+WITH input AS MATERIALIZED (
+    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
+    FROM unnest(
+        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
+        CAST(:headers AS text [])
+    ) AS offered (key, payload, due_at, headers)
+    WHERE CAST(:lock_timeout AS text) IS NULL
+        OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
+),
+changed AS (
+    INSERT INTO duequeue_message AS stored
+        (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now FROM input ORDER BY key
+    ON CONFLICT (kind_id, key) DO UPDATE
+    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+        headers = excluded.headers, attempt = 0, updated_at = :now,
+        leased_until = -62135596800000, lease_token = 0,
+        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    RETURNING key, updated_at, replaced_asked_at, replaced_attempts
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+    FROM changed WHERE updated_at IS NOT NULL
+)
+SELECT key, updated_at IS NULL AS created, (
+    SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
+)
+FROM changed;
+
+-- name: remove_messages_with_history
+-- Acks. What is held is looked up lease by lease and locked, as in remove_messages, so that what is
+-- deleted is what a row is kept of. Here and below, a part of the statement that only writes runs to
+-- its end although nothing reads it.
+WITH held AS MATERIALIZED (
+    SELECT message.*, lease.delivered_at
+    FROM unnest(
+        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:delivered_at AS bigint [])
+    ) AS lease (id, token, delivered_at)
+    CROSS JOIN LATERAL (
+        SELECT id, kind_id, key, asked_at, attempt FROM duequeue_message
+        WHERE id = lease.id AND lease_token = lease.token
+        FOR UPDATE
+    ) AS message
+),
+gone AS (
+    DELETE FROM duequeue_message WHERE id = ANY(ARRAY(SELECT id FROM held))
+),
+kept AS (
+    INSERT INTO duequeue_history
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
+    SELECT kind_id, key, asked_at, delivered_at, :now, attempt, 'acked' FROM held
+)
+SELECT id FROM held;
+
+-- name: remove_parked_with_history
+-- The second half of a burial, which tells how many attempts count.
+WITH held AS MATERIALIZED (
+    SELECT message.*, lease.delivered_at, lease.attempts
+    FROM unnest(
+        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:delivered_at AS bigint []),
+        CAST(:attempts AS integer [])
+    ) AS lease (id, token, delivered_at, attempts)
+    CROSS JOIN LATERAL (
+        SELECT id, kind_id, key, asked_at FROM duequeue_message
+        WHERE id = lease.id AND lease_token = lease.token
+        FOR UPDATE
+    ) AS message
+),
+gone AS (
+    DELETE FROM duequeue_message WHERE id = ANY(ARRAY(SELECT id FROM held))
+),
+kept AS (
+    INSERT INTO duequeue_history
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
+    SELECT kind_id, key, asked_at, delivered_at, :now, attempts, 'buried' FROM held
+)
+SELECT id FROM held;
+
+-- name: drop_message_with_history
+WITH gone AS (
+    DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
+    RETURNING kind_id, key, asked_at, attempt
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
+)
+SELECT count(*) FROM gone;
+
+-- name: drop_messages_with_history
+WITH gone AS (
+    DELETE FROM duequeue_message WHERE kind_id = :kind_id
+    RETURNING kind_id, key, asked_at, attempt
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
+)
+SELECT count(*) FROM gone;
+
+-- name: remove_tick_messages_with_history
+WITH gone AS (
+    DELETE FROM duequeue_message
+    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+    RETURNING kind_id, key, asked_at, attempt
+)
+INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone;
+
+-- name: add_history_day
+-- The row of a day without a partition would be refused, and with it the whole statement.
+SELECT duequeue_add_history_day(:day);
+
+-- name: list_history
+-- Partitions are walked from the last one on, until there are enough rows.
+SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
+FROM duequeue_history WHERE kind_id = :kind_id
+ORDER BY settled_at DESC, id DESC LIMIT :limit;
+
+-- name: list_history_days
+-- For each kind, the index is asked for the first row, then for the first one on a later day.
+WITH RECURSIVE found (kind_id, settled_at) AS (
+    SELECT
+        kind.id,
+        (SELECT min(first.settled_at) FROM duequeue_history AS first WHERE first.kind_id = kind.id)
+    FROM duequeue_kind AS kind
+    UNION ALL
+    SELECT
+        found.kind_id,
+        (
+            SELECT min(next.settled_at) FROM duequeue_history AS next
+            WHERE
+                next.kind_id = found.kind_id
+                AND next.settled_at
+                >= found.settled_at - (found.settled_at + 62135596800000) % 86400000 + 86400000
+        )
+    FROM found WHERE found.settled_at IS NOT NULL
+)
+SELECT
+    found.settled_at - (found.settled_at + 62135596800000) % 86400000 AS day,
+    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = found.kind_id) AS kind
+FROM found WHERE found.settled_at IS NOT NULL
+ORDER BY day, kind;
+
+-- name: bound_history_day
+SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*)
+FROM duequeue_history
+WHERE settled_at >= :day AND settled_at < :day + 86400000;
+
+-- name: read_history_day
+SELECT
+    history.id,
+    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
+    history.key, history.asked_at, history.delivered_at, history.settled_at, history.attempts,
+    history.outcome
+FROM duequeue_history AS history
+WHERE
+    history.settled_at >= :day AND history.settled_at < :day + 86400000
+    AND history.id > :after_id AND history.id <= :until_id
+ORDER BY history.id LIMIT :limit;
+
+-- name: lock_history_day
+SELECT duequeue_lock_history_day(:day);
+
+-- name: remove_history_day
+SELECT duequeue_remove_history_day(:day);

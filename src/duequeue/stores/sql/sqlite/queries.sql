@@ -247,3 +247,109 @@ SELECT
 FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
+
+-- name: offer_messages_with_history
+-- As offer_messages; an updated row notes what it was before, which pulls the trigger that keeps it.
+INSERT INTO duequeue_message AS stored
+    (kind_id, key, payload, headers, due_at, asked_at, created_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+ON CONFLICT (kind_id, key) DO UPDATE
+SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+    headers = excluded.headers, attempt = 0, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0,
+    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
+
+-- name: remove_messages_with_history
+-- Acks. Updates of the view keep a row of each message and delete it. What they return of columns
+-- that they do not set is undefined, hence the parameter.
+UPDATE duequeue_settling
+SET outcome = 'acked', settled_at = :now, delivered_at = :delivered_at
+WHERE message_id = :id AND lease_token = :token RETURNING :id;
+
+-- name: remove_parked_with_history
+-- The second half of a burial, which tells how many attempts count.
+UPDATE duequeue_settling
+SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts
+WHERE message_id = :id AND lease_token = :token RETURNING :id;
+
+-- name: drop_message_with_history
+UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
+WHERE kind_id = :kind_id AND key = :key RETURNING 1;
+
+-- name: drop_messages_with_history
+UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
+WHERE kind_id = :kind_id RETURNING 1;
+
+-- name: remove_tick_messages_with_history
+UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
+WHERE kind_id = :kind_id AND key = :key;
+
+-- name: add_history_day
+-- All days lie in one table; there is nothing to add.
+SELECT :day;
+
+-- name: list_history
+SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
+FROM duequeue_history WHERE kind_id = :kind_id
+ORDER BY settled_at DESC, id DESC LIMIT :limit;
+
+-- name: list_history_days
+-- For each kind, the index is asked for the first row, then for the first one on a later day.
+WITH RECURSIVE found (kind_id, settled_at) AS (
+    SELECT
+        kind.id,
+        (SELECT min(first.settled_at) FROM duequeue_history AS first WHERE first.kind_id = kind.id)
+    FROM duequeue_kind AS kind
+    UNION ALL
+    SELECT
+        found.kind_id,
+        (
+            SELECT min(next.settled_at) FROM duequeue_history AS next
+            WHERE
+                next.kind_id = found.kind_id
+                AND next.settled_at
+                >= found.settled_at - (found.settled_at + 62135596800000) % 86400000 + 86400000
+        )
+    FROM found WHERE found.settled_at IS NOT NULL
+)
+SELECT
+    found.settled_at - (found.settled_at + 62135596800000) % 86400000 AS day,
+    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = found.kind_id) AS kind
+FROM found WHERE found.settled_at IS NOT NULL
+ORDER BY day, kind;
+
+-- name: bound_history_day
+-- By way of the kinds, the index does.
+SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*)
+FROM duequeue_history
+WHERE
+    kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
+    AND settled_at >= :day AND settled_at < :day + 86400000;
+
+-- name: read_history_day
+SELECT
+    history.id,
+    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
+    history.key, history.asked_at, history.delivered_at, history.settled_at, history.attempts,
+    history.outcome
+FROM duequeue_history AS history
+WHERE
+    history.settled_at >= :day AND history.settled_at < :day + 86400000
+    AND history.id > :after_id AND history.id <= :until_id
+ORDER BY history.id LIMIT :limit;
+
+-- name: lock_history_day
+-- The transaction has the whole file for itself.
+SELECT :day;
+
+-- name: remove_history_day
+-- Some at a time: nobody else can write meanwhile.
+DELETE FROM duequeue_history WHERE id IN (
+    SELECT id FROM duequeue_history
+    WHERE
+        kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
+        AND settled_at >= :day AND settled_at < :day + 86400000
+    LIMIT 10000
+);

@@ -1,0 +1,130 @@
+"""The history of a whole database, for those who archive it: by UTC day, in ranges of ids."""
+
+from datetime import date, datetime
+from functools import partial
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+from duequeue.actions import performer, retrying
+from duequeue.backoff import RetryPolicy
+from duequeue.clock import Clock, SystemClock
+from duequeue.connect import backend_for
+from duequeue.errors import QueueClosed
+from duequeue.flows.arguments import checked_limit
+from duequeue.history_table import DAY, DayBounds, HistoryTable, SettledRow
+from duequeue.instants import EPOCH, from_millis, to_millis
+from duequeue.steps import drive
+from duequeue.store import Backend, Operation, Session
+
+T = TypeVar("T")
+
+
+class HistoryDay(NamedTuple):
+    """A UTC day on which messages of a queue were settled; `kind` is its name and payload type."""
+
+    day: date
+    kind: str
+
+
+class History:
+    """What every queue with `history=True` in one database has left behind.
+
+    Safe to share among threads. Close it, or use it in a `with` block.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        table: HistoryTable,
+        session: Session,
+        clock: Clock,
+        retry: RetryPolicy,
+    ) -> None:
+        self._backend = backend
+        self._table = table
+        self._session = session
+        self._clock = clock
+        self._retry = retry
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        retry: RetryPolicy | None = None,
+        migrate: bool = True,
+    ) -> "History":
+        """Open the history in the database that the URL names."""
+        backend = backend_for(url)
+        session, policy = backend.session(), retry or RetryPolicy()
+        try:
+            opening = retrying(policy, partial(backend.open_history, migrate=migrate))
+            table = drive(opening, performer(session))
+        except BaseException:
+            session.close()
+            raise
+        return cls(backend, table, session, clock or SystemClock(), policy)
+
+    def days(self) -> list[HistoryDay]:
+        """Tell on which days messages of which queues were settled, the oldest first."""
+        return [
+            HistoryDay(from_millis(day).date(), kind) for day, kind in self._run(self._table.days)
+        ]
+
+    def day_bounds(self, day: date) -> DayBounds:
+        """Count the rows of a day, and tell their first and last id."""
+        return self._run(partial(self._table.day_bounds, _day_millis(day)))
+
+    def day_rows(self, day: date, after_id: int, until_id: int, limit: int) -> list[SettledRow]:
+        """Read up to `limit` rows of a day by id, from above `after_id` to `until_id`."""
+        for argument, value in (("after_id", after_id), ("until_id", until_id)):
+            if type(value) is not int:
+                raise TypeError(f"{argument} must be an int, not {type(value).__name__}")
+        of = (_day_millis(day), after_id, until_id, checked_limit(limit))
+        return self._run(partial(self._table.day_rows, *of))
+
+    def remove_day(self, day: date, bounds: DayBounds) -> bool:
+        """Remove a day that is over; False if it has rows that `bounds` do not cover.
+
+        Those have come late: nothing is removed then. Interrupted, it may be called again.
+        """
+        begins = _day_millis(day)
+        if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
+            raise ValueError(f"day must be over before it is removed, which {day} is not in UTC")
+        left: int | None = 1
+        while left:
+            left = self._run(partial(self._table.remove_some, begins, bounds))
+        return left is not None
+
+    def close(self) -> None:
+        """Give the connections back; closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<History at {self._backend.address}>"
+
+    def _run(self, operation: Operation[T]) -> T:
+        if self._closed:
+            raise QueueClosed(f"{self!r} is closed")
+        return drive(retrying(self._retry, operation), performer(self._session))
+
+
+def _day_millis(day: date) -> int:
+    if isinstance(day, datetime) or not isinstance(day, date):
+        raise TypeError(f"day must be a date, which means that day of UTC, not {day!r}")
+    return (day - EPOCH.date()).days * DAY

@@ -1,0 +1,67 @@
+"""The history of the memory store; see `history_table.HistoryTable`."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TypeAlias
+
+from duequeue.history_table import DayBounds, SettledRow, day_of
+from duequeue.steps import at_once
+
+# Key, asked for, delivered, settled, attempts, outcome.
+About: TypeAlias = tuple[str, int, int | None, int, int, str]
+
+
+class MemoryHistory:
+    """The rows of one database. Whoever calls holds the lock."""
+
+    def __init__(self) -> None:
+        self.rows: list[SettledRow] = []
+        self._ids = count(1)
+
+    def add(self, kind: str, *about: *About) -> None:
+        """Keep a row, under an id that is never used again."""
+        self.rows.append(SettledRow(next(self._ids), kind, *about))
+
+    def newest(self, kind: str, limit: int) -> list[SettledRow]:
+        """Return rows of a kind, the last settled first."""
+        rows = [row for row in self.rows if row.kind == kind]
+        return sorted(rows, key=lambda row: (row.settled_at, row.id), reverse=True)[:limit]
+
+
+class MemoryHistoryTable:
+    """What the settled messages of every kind left behind in this process."""
+
+    def __init__(self, history: MemoryHistory) -> None:
+        self._history = history
+
+    @at_once
+    def days(self) -> list[tuple[int, str]]:
+        """Walk over everything."""
+        return sorted({(day_of(row.settled_at), row.kind) for row in self._history.rows})
+
+    @at_once
+    def day_bounds(self, day: int) -> DayBounds:
+        """Walk over everything."""
+        return self._bounds(day)
+
+    @at_once
+    def day_rows(self, day: int, after_id: int, until_id: int, limit: int) -> list[SettledRow]:
+        """Walk over everything."""
+        return [row for row in self._of(day) if after_id < row.id <= until_id][:limit]
+
+    @at_once
+    def remove_some(self, day: int, bounds: DayBounds) -> int | None:
+        """Keep the rows of the other days."""
+        found = self._bounds(day)
+        if not bounds.cover(found):
+            return None
+        others = [row for row in self._history.rows if day_of(row.settled_at) != day]
+        self._history.rows[:] = others
+        return found.rows
+
+    def _of(self, day: int) -> Iterator[SettledRow]:
+        return (row for row in self._history.rows if day_of(row.settled_at) == day)
+
+    def _bounds(self, day: int) -> DayBounds:
+        ids = [row.id for row in self._of(day)]
+        return DayBounds(min(ids, default=0), max(ids, default=0), len(ids))

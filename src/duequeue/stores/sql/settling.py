@@ -1,0 +1,114 @@
+"""The statements by which messages leave the queue, with a row of history each or without."""
+
+from collections.abc import Iterable, Sequence
+
+from duequeue.history_table import DAY, day_of
+from duequeue.store import Burial, Lease, Record, Steps
+from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
+from duequeue.stores.sql.history_days import HistoryDays
+
+LEASE = ("id", "token")
+HURRIED_LOCK_TIMEOUT = "50ms"
+OFFERED = ("key", "payload", "due_at", "headers")
+
+
+class Settling:
+    """Settles messages of one kind; without `days`, they leave nothing behind."""
+
+    def __init__(self, kind_id: int, days: HistoryDays | None, *, borrowed: bool = False) -> None:
+        self._kind_id = kind_id
+        self._kind = {"kind_id": kind_id}
+        self._days = days
+        self._borrowed = borrowed
+
+    def borrowed(self) -> "Settling":
+        """Return the same for a transaction whose end it will not learn of."""
+        return Settling(self._kind_id, self._days, borrowed=True)
+
+    def prepare(self, now: int) -> Steps[None]:
+        """See to it that there is room for the rows of today, and of tomorrow."""
+        today = day_of(now)
+        if self._days is None or today in self._days:
+            return
+        # What a caller's transaction creates may never come to be, and others wait for its end.
+        days = [today] if self._borrowed else [today, today + DAY]
+        for day in days:
+            yield Query("add_history_day", {"day": day})
+        if not self._borrowed:
+            self._days.add(days)
+
+    def offer(
+        self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool
+    ) -> Steps[list[Row]]:
+        """Offer distinct keys with one way to replace; return keys, and whether they are new."""
+        name = "offer_messages" if self._days is None else "offer_messages_with_history"
+        parameters = {
+            **self._kind,
+            "now": now,
+            "replace": run[0].replace,
+            "note": note,
+            "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
+        }
+        each = [record[:4] for record in run]
+        return self._rows_of(QueryEach(name, parameters, OFFERED, each), now)
+
+    def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
+        """Delete by id and token, and return the ids."""
+        if self._days is None:
+            return self._rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
+        columns = (*LEASE, "delivered_at")
+        each = list(dict.fromkeys(leases))
+        name = "remove_messages_with_history"
+        return self._rows_of(QueryEach(name, {"now": now}, columns, each), now)
+
+    def bury(self, burials: Sequence[Burial], now: int) -> Steps[list[Row]]:
+        """Delete what was copied to the buried, and return the ids."""
+        if self._days is None:
+            return self.ack([burial.lease for burial in burials], now)
+        columns = (*LEASE, "delivered_at", "attempts")
+        each = {burial.lease: (*burial.lease, burial.attempts) for burial in burials}
+        name = "remove_parked_with_history"
+        return self._rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
+
+    def drop(self, key: str, now: int) -> Steps[int]:
+        """Delete by key, and count."""
+        one = {**self._kind, "key": key, "now": now}
+        if self._days is None:
+            return self._count_of(Execute("drop_message", one))
+        return self._sum_of(Query("drop_message_with_history", one), now)
+
+    def drop_all(self, now: int) -> Steps[int]:
+        """Delete by kind, and count."""
+        every = {**self._kind, "now": now}
+        if self._days is None:
+            return self._count_of(Execute("drop_messages", every))
+        return self._sum_of(Query("drop_messages_with_history", every), now)
+
+    def drop_ticks(self, keys: Sequence[str], now: int) -> Steps[list[Row]]:
+        """Delete by keys."""
+        name = "remove_tick_messages" if self._days is None else "remove_tick_messages_with_history"
+        each = [(key,) for key in keys]
+        return self._rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
+
+    def _rows_of(self, query: Query | QueryEach, now: int) -> Steps[list[Row]]:
+        yield from self.prepare(now)
+        try:
+            rows: list[Row] = yield query
+        except BaseException:
+            if self._days is not None:
+                self._days.forget()  # should a day be gone, it is made again at the next try
+            raise
+        return rows
+
+    def _sum_of(self, query: Query, now: int) -> Steps[int]:
+        rows = yield from self._rows_of(query, now)
+        return sum(row[0] for row in rows)
+
+    def _count_of(self, command: Execute) -> Steps[int]:
+        count: int = yield command
+        return count
+
+
+def pairs(leases: Iterable[Lease]) -> list[Row]:
+    """Return what names each lease."""
+    return [lease[:2] for lease in leases]
