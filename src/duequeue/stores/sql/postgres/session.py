@@ -125,7 +125,7 @@ def performer(
         cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if cursor.rownumber is not None else []
 
     return perform
 

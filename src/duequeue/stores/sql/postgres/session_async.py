@@ -134,7 +134,7 @@ def performer(
         await cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
-        return await cursor.fetchall() if cursor.description else []
+        return await cursor.fetchall() if cursor.rownumber is not None else []
 
     return perform
 
