@@ -86,17 +86,16 @@ class History:
         return self._run(partial(self._table.day_rows, *of))
 
     def remove_day(self, day: date, bounds: DayBounds) -> bool:
-        """Remove a day that is over; False if it has rows that `bounds` do not cover.
+        """Remove a day that is over, all at once.
 
-        Those have come late: nothing is removed then. Interrupted, it may be called again.
+        False, and nothing is removed, if rows have come late, which `bounds` do not cover.
         """
         begins = _day_millis(day)
+        if not isinstance(bounds, DayBounds):
+            raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")
         if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
             raise ValueError(f"day must be over before it is removed, which {day} is not in UTC")
-        left: int | None = 1
-        while left:
-            left = self._run(partial(self._table.remove_some, begins, bounds))
-        return left is not None
+        return self._run(partial(self._table.remove_day, begins, bounds))
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""
