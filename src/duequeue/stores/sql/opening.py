@@ -13,14 +13,19 @@ _watermarks = Shared(Watermark)
 def open_store(
     dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool
 ) -> Steps[SqlStore]:
+    """Get a kind ready, with the watermark that all of this process share."""
+    found = yield from find_kind(dialect, kind, migrate=migrate)
+    return SqlStore(found, sweep_interval, _watermarks.get((place, kind)))
+
+
+def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:
     """Check or create the tables, and look up the small number that stands for a kind."""
     yield from ensure_schema(dialect, migrate=migrate)
     rows: list[Row] = yield Query("find_kind", {"kind": kind})
     if not rows:
         yield Execute("add_kind", {"kind": kind})
         rows = yield Query("find_kind", {"kind": kind})
-    watermark = _watermarks.get((place, kind))
-    return SqlStore(Kind(rows[0][0], kind), sweep_interval, watermark)
+    return Kind(rows[0][0], kind)
 
 
 def migrate(dialect: str) -> Steps[list[str]]:
