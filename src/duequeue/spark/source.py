@@ -1,0 +1,31 @@
+"""The data source that Spark knows as `duequeue`."""
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from duequeue.spark.batch_writer import BatchWriter
+from duequeue.spark.offered import check_columns
+from duequeue.spark.options import Options, parse
+
+
+class DueQueueSource(DataSource):
+    """Queues as tables and streams: `spark.read|readStream|write|writeStream`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format(…)`."""
+        return "duequeue"
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
+        """Offer a DataFrame."""
+        return BatchWriter(self._checked(schema, overwrite=overwrite))
+
+    def _checked(self, schema: StructType, *, overwrite: bool) -> Options:
+        if overwrite:
+            raise ValueError(
+                "mode('overwrite') would empty the queue: use mode('append'), "
+                "and queue.drop_all(…) first if that is what you want"
+            )
+        options = parse(self.options)
+        check_columns(schema, options)
+        return options

@@ -1,0 +1,20 @@
+"""Cutting a range into parts that can be read at the same time."""
+
+import os
+
+from duequeue.bulk import SnapshotPart
+
+
+def default_parts() -> int:
+    """As many as there are processors here."""
+    return os.cpu_count() or 1
+
+
+def cut(first: int, last: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
+    """Cut from `first` to before `last` into at most so many parts of about the same length."""
+    many = max(1, min(parts, last - first))
+    bounds = [first + (last - first) * number // many for number in range(many + 1)]
+    return [
+        SnapshotPart(number, many, bounds[number], bounds[number + 1], snapshot)
+        for number in range(many)
+    ]
