@@ -98,6 +98,17 @@ class History:
             left = self._run(partial(self._table.remove_some, begins, bounds))
         return left is not None
 
+    def remove_rows(self, day: date, bounds: DayBounds) -> bool:
+        """Remove the rows between two ids, of a day that need not be over, if all are counted.
+
+        False, and nothing is removed, if there are not exactly as many as `bounds` say.
+        """
+        return self._run(partial(self._table.remove_rows, _day_millis(day), _checked(bounds)))
+
+    def kinds(self) -> list[str]:
+        """Tell the kind of every queue in the database, `name|payload type`, settled or not."""
+        return self._run(self._table.kinds)
+
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""
         if not self._closed:
@@ -128,3 +139,9 @@ def _day_millis(day: date) -> int:
     if isinstance(day, datetime) or not isinstance(day, date):
         raise TypeError(f"day must be a date, which means that day of UTC, not {day!r}")
     return (day - EPOCH.date()).days * DAY
+
+
+def _checked(bounds: DayBounds) -> DayBounds:
+    if not isinstance(bounds, DayBounds):
+        raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")
+    return bounds

@@ -353,6 +353,23 @@ DELETE FROM duequeue_history WHERE id IN (
     LIMIT 10000
 );
 
+-- name: remove_history_rows
+-- Its first or last row being gone, a range is never removed twice.
+DELETE FROM duequeue_history
+WHERE
+    settled_at >= :day AND settled_at < :day + 86400000
+    AND id >= :first_id AND id <= :last_id
+    AND (
+        SELECT count(*) = :rows AND min(found.id) = :first_id AND max(found.id) = :last_id
+        FROM duequeue_history AS found
+        WHERE
+            found.settled_at >= :day AND found.settled_at < :day + 86400000
+            AND found.id >= :first_id AND found.id <= :last_id
+    );
+
+-- name: list_kinds
+SELECT kind FROM duequeue_kind ORDER BY kind;
+
 -- name: list_staged
 SELECT part, count(*) FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch
