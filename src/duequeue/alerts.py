@@ -13,6 +13,9 @@ OnAlert: TypeAlias = Callable[[int | None], None]
 class Alerts(Protocol):
     """One queue's line to the other processes on its database."""
 
+    def sender(self) -> str | None:
+        """Return in whose name an offer may tell the others itself; None to `tell` afterwards."""
+
     def tell(self, due_at: int) -> None:
         """Let the others know, soon, of a message committed for `due_at`. Never blocks."""
 
@@ -25,6 +28,9 @@ class Alerts(Protocol):
 
 class NoAlerts:
     """For stores that no other process can reach."""
+
+    def sender(self) -> None:
+        """Return none."""
 
     def tell(self, due_at: int) -> None:
         """Tell nobody."""

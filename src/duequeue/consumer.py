@@ -2,13 +2,12 @@
 
 import inspect
 import logging
-import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from duequeue.actions import Action, Flow, Run
@@ -19,6 +18,7 @@ from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.steps import drive
+from duequeue.stop_signals import answered_by
 from duequeue.verdict import Rules, Verdict
 from duequeue.waiting import wait_for
 from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
@@ -81,20 +81,12 @@ class Consumer(Generic[T]):
     def run(self, grace: timedelta = GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
 
-        def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
-            # On another thread: a signal handler may have interrupted whoever holds our lock.
-            time_left = timedelta(0) if self._stopping else grace
-            threading.Thread(target=self.stop, args=(time_left,), name="duequeue-stop").start()
+        def on_signal() -> None:
+            self._begin_to_stop(timedelta(0) if self._stopping else grace)
 
-        before = {
-            number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        try:
+        with answered_by(on_signal):
             while not self._stopped.is_set():
                 wait_for(self._stopped, 3600)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def stop(self, grace: timedelta = GRACE) -> None:
         """Finish what runs within the grace time, and give everything else back at once.
@@ -102,8 +94,7 @@ class Consumer(Generic[T]):
         Called by a handler, it only begins to.
         """
         if threading.current_thread() in self._workers:
-            # A handler cannot wait for itself to end.
-            threading.Thread(target=self.stop, args=(grace,), name="duequeue-stop").start()
+            self._begin_to_stop(grace)
             return
         if grace <= timedelta(0):
             self._hard.set()
@@ -117,6 +108,11 @@ class Consumer(Generic[T]):
             self._wind_up(grace.total_seconds())
         finally:
             self._stopped.set()
+
+    def _begin_to_stop(self, grace: timedelta) -> None:
+        # On another thread: a handler cannot wait for itself to end, and a signal may have
+        # interrupted whoever holds our lock.
+        threading.Thread(target=self.stop, args=(grace,), name="duequeue-stop").start()
 
     def __enter__(self) -> Self:
         return self

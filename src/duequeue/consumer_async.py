@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.steps import drive_async
+from duequeue.stop_signals import answered_in_the_loop_by
 from duequeue.verdict import Rules, Verdict
 from duequeue.workload import (
     CLEAN_UP_SECONDS,
@@ -82,21 +82,12 @@ class AsyncConsumer(Generic[T]):
 
     async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
-        loop = asyncio.get_running_loop()
 
         def on_signal() -> None:
-            time_left = timedelta(0) if self._stopping else grace
-            self._stops.add(loop.create_task(self.stop(time_left)))
+            self._begin_to_stop(timedelta(0) if self._stopping else grace)
 
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in before:
-            loop.add_signal_handler(number, on_signal)
-        try:
+        with answered_in_the_loop_by(on_signal):
             await self._stopped.wait()
-        finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
 
     async def stop(self, grace: timedelta = GRACE) -> None:
         """Finish what runs within the grace time, and give everything else back at once.
@@ -104,8 +95,7 @@ class AsyncConsumer(Generic[T]):
         Called by a handler, it only begins to.
         """
         if asyncio.current_task() in self._workers:
-            # A handler cannot wait for itself to end.
-            self._stops.add(asyncio.create_task(self.stop(grace)))
+            self._begin_to_stop(grace)
             return
         first, self._stopping = not self._stopping, True
         if grace <= timedelta(0):
@@ -118,6 +108,10 @@ class AsyncConsumer(Generic[T]):
             await self._wind_up(grace.total_seconds())
         finally:
             self._stopped.set()
+
+    def _begin_to_stop(self, grace: timedelta) -> None:
+        # In a task of its own: a handler cannot wait for itself to end.
+        self._stops.add(asyncio.create_task(self.stop(grace)))
 
     async def __aenter__(self) -> Self:
         return self

@@ -18,6 +18,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
 
+# Who tells everybody, the own process included: it cannot know when the caller commits.
+NOBODY = "-"
+
 
 class Record(NamedTuple):
     """A message to store."""
@@ -104,8 +107,19 @@ class Store(Protocol):
     transaction in which it does.
     """
 
-    def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
-        """Create, update or ignore each record, in order, all in one transaction."""
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,
+        hurried: bool = False,
+    ) -> Steps[list[OfferOutcome]]:
+        """Create, update or ignore each record, in order, all in one transaction.
+
+        With a sender, what changed is told to other processes by the same commit. Hurried, it
+        fails soon instead of waiting for a row that somebody else's transaction holds.
+        """
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""

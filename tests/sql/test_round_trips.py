@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
+import psycopg
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import DAY
+from tests.contract.phrases import DAY, PATIENCE
 from tests.fixtures.faces import DeliveryFace, Face, QueueFace
 from tests.sql.wire import Traffic, Wire
 
@@ -93,3 +94,32 @@ def test_settling_crosses_once(
     claims = [queue.try_poll_many(100) for _ in range(LAPS)]
     traffic = [wire.traffic_of(partial(settle, queue, claim)) for claim in claims]
     assert [traffic[0], traffic[-1]] == [expected, expected]
+
+
+def test_telling_other_processes_takes_no_round_trip_of_its_own(
+    wire: Wire, queue: QueueFace, emptied_database: str
+) -> None:
+    with psycopg.connect(emptied_database, autocommit=True) as other:
+        other.execute("LISTEN duequeue")
+        assert wire.traffic_of(lambda: queue.offer("now", 1)) == ONCE
+        told = [note.payload for note in other.notifies(timeout=PATIENCE, stop_after=1)]
+        assert len(told) == 1
+        queue.offer("now", 1)  # ignored, so there is nothing to tell
+        queue.offer("later", 1, DAY)  # nobody needs to know yet
+        assert list(other.notifies(timeout=0)) == []
+
+
+def test_a_growing_id_prepares_nothing_anew(
+    wire: Wire, queue: QueueFace, clock: ManualClock, emptied_database: str
+) -> None:
+    queue.offer_batch(batch(LAPS))
+    with psycopg.connect(emptied_database, autocommit=True) as other:
+        other.execute(
+            "SELECT setval('duequeue_message_id_seq', greatest(last_value, 40000))"
+            " FROM duequeue_message_id_seq"
+        )
+    queue.offer_batch([Message(f"late-{number}", 1, DAY) for number in range(LAPS)])
+    clock.advance(DAY)
+    for _ in range(LAPS):
+        assert queue.try_poll() is not None
+    assert [wire.traffic_of(queue.try_poll) for _ in range(LAPS)] == [ONCE] * LAPS

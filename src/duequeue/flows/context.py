@@ -11,9 +11,10 @@ from duequeue.bell import Bell
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.events import Events
+from duequeue.ferry import Ferry
 from duequeue.instants import to_millis
 from duequeue.lookout import Lookout
-from duequeue.store import Operation, Store
+from duequeue.store import NOBODY, Operation, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -28,7 +29,7 @@ TOLD_AHEAD = 60_000
 class Context(Generic[T]):
     """One queue's store and settings; durations in milliseconds.
 
-    Without alerts, whoever commits the caller's transaction tells the other processes.
+    In a caller's transaction there is no ferry, and no alerts: whoever commits it tells the others.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Context(Generic[T]):
     bell: Bell
     lookout: Lookout
     events: Events
+    ferry: Ferry | None
     alerts: Alerts | None
     retry: RetryPolicy
     lease: int
@@ -52,15 +54,25 @@ class Context(Generic[T]):
         """Run an operation of the store, tried again as the policy says."""
         return retrying(self.retry, operation)
 
-    def announce(self, due_at: int, now: int) -> Flow[None]:
+    def sender(self, due_at: int, now: int) -> str | None:
+        """Return in whose name an offer tells the other processes itself, if it does."""
+        if self._is_far(due_at, now):
+            return None
+        return NOBODY if self.alerts is None else self.alerts.sender()
+
+    def announce(self, due_at: int, now: int, *, told: bool = False) -> Flow[None]:
         """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""
         self.notice(due_at)
-        if due_at > now + max(self.poll_interval, TOLD_AHEAD):
-            return  # the others see it at their next regular look
+        if told or self._is_far(due_at, now):
+            return
         if self.alerts is None:
             yield from self.run(partial(self.store.notify, due_at))
         else:
             self.alerts.tell(due_at)
+
+    def _is_far(self, due_at: int, now: int) -> bool:
+        """Tell whether the others see it soon enough at their next regular look."""
+        return due_at > now + max(self.poll_interval, TOLD_AHEAD)
 
     def notice(self, due_at: int) -> None:
         """Have the waiting of this process look in time for `due_at`."""
@@ -80,4 +92,6 @@ class Context(Generic[T]):
 
     def borrowed(self) -> "Context[T]":
         """Return the context for a caller's transaction, in which nothing can be tried again."""
-        return replace(self, store=self.store.borrowed(), alerts=None, retry=RetryPolicy.never())
+        return replace(
+            self, store=self.store.borrowed(), ferry=None, alerts=None, retry=RetryPolicy.never()
+        )

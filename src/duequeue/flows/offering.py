@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 from duequeue.actions import Flow
 from duequeue.events import Offered
 from duequeue.flows.arguments import due_millis
 from duequeue.flows.context import Context
+from duequeue.flows.crossing import carry, cross
 from duequeue.headers import encode_headers
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.store import Record
@@ -31,7 +31,7 @@ def offer(
     """Offer one message."""
     now = context.now()
     message = Message(key, payload, due, replace, headers)
-    return _offer_one(context, _record(context, message, now), now)
+    return _offer_one(context, _record(context, message, now))
 
 
 def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[list[OfferOutcome]]:
@@ -43,9 +43,13 @@ def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[lis
     return _offer_chunks(context, records, now)
 
 
-def _offer_one(context: Context[T], record: Record, now: int) -> Flow[OfferOutcome]:
-    outcomes = yield from _offer_chunk(context, [record], now)
-    return outcomes[0]
+def _offer_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
+    if not context.events.listeners:
+        return (yield from cross(context, record))
+    with context.events.offering([record]) as (stamped,):
+        outcome = yield from cross(context, stamped)
+        _tell_offered(context, [outcome])
+    return outcome
 
 
 def _offer_chunks(
@@ -58,30 +62,19 @@ def _offer_chunks(
 
 
 def _offer_chunk(context: Context[T], records: list[Record], now: int) -> Flow[list[OfferOutcome]]:
-    if context.events.listeners:
-        outcomes = yield from _offer_watched(context, records, now)
-    else:
-        outcomes = yield from context.run(partial(context.store.offer, records, now))
-    changed = [
-        record.due_at
-        for record, outcome in zip(records, outcomes, strict=True)
-        if outcome is not OfferOutcome.IGNORED
-    ]
-    if changed:
-        yield from context.announce(min(changed), now)
-    return outcomes
-
-
-def _offer_watched(
-    context: Context[T], records: list[Record], now: int
-) -> Flow[list[OfferOutcome]]:
+    if not context.events.listeners:
+        return (yield from carry(context, records, now))
     with context.events.offering(records) as stamped:
-        outcomes = yield from context.run(partial(context.store.offer, stamped, now))
-        created = outcomes.count(OfferOutcome.CREATED)
-        updated = outcomes.count(OfferOutcome.UPDATED)
-        ignored = len(outcomes) - created - updated
-        context.events.emit(Offered(context.name, created, updated, ignored))
+        outcomes = yield from carry(context, stamped, now)
+        _tell_offered(context, outcomes)
     return outcomes
+
+
+def _tell_offered(context: Context[T], outcomes: list[OfferOutcome]) -> None:
+    created = outcomes.count(OfferOutcome.CREATED)
+    updated = outcomes.count(OfferOutcome.UPDATED)
+    ignored = len(outcomes) - created - updated
+    context.events.emit(Offered(context.name, created, updated, ignored))
 
 
 def _record(context: Context[T], message: Message[T], now: int) -> Record:

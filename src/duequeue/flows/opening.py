@@ -11,6 +11,7 @@ from duequeue.bell import Bell
 from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
 from duequeue.events import Events
+from duequeue.ferry import Ferry
 from duequeue.flows.arguments import checked_history, checked_max_attempts
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis, to_millis
@@ -71,6 +72,7 @@ class Opening(Generic[T]):
             bell=bell,
             lookout=lookout,
             events=Events(),
+            ferry=Ferry(),
             alerts=self.backend.alerts(kind, on_alert),
             retry=self.retry,
             lease=self.lease,

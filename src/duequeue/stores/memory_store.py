@@ -20,7 +20,14 @@ class MemoryStore:
         self.cron = MemoryCronTable(table, settling, crons)
 
     @at_once
-    def offer(self, records: Sequence[Record], now: int) -> list[OfferOutcome]:
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+        hurried: bool = False,  # noqa: ARG002 - nothing here is held for long
+    ) -> list[OfferOutcome]:
         """Offer one by one."""
         return [self._offer(record, now) for record in records]
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 from multiprocessing.connection import Connection, wait
-from types import FrameType
 from typing import Protocol
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from duequeue.stop_signals import STOP_SIGNALS, answered_by
 
 
 class Order(Enum):
@@ -77,25 +76,19 @@ def listening_to_signals() -> Iterator[Signals]:
     incoming, outgoing = socket.socketpair()
     outgoing.settimeout(0)
 
-    def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - its signature
+    def on_signal() -> None:
         with suppress(BlockingIOError):
             outgoing.send(b"!")
 
-    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    try:
+    with incoming, outgoing, answered_by(on_signal):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         yield Signals(incoming)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        incoming.close()
-        outgoing.close()
 
 
 @contextmanager
 def holding_signals_back() -> Iterator[None]:
     """Let none be lost on a process that starts: it is born with them held back."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
     finally:

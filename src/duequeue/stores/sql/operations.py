@@ -5,9 +5,21 @@ from typing import NamedTuple
 
 from duequeue.history_table import SettledRow
 from duequeue.message import OfferOutcome
-from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Steps, Stored
+from duequeue.store import (
+    NOBODY,
+    Burial,
+    Buried,
+    Claimed,
+    Counts,
+    Lease,
+    Record,
+    Release,
+    Steps,
+    Stored,
+)
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron import SqlCronTable
+from duequeue.stores.sql.note import Note
 from duequeue.stores.sql.settling import LEASE, Settling, pairs
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
@@ -38,15 +50,23 @@ class SqlStore:
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
 
-    def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,
+        hurried: bool = False,
+    ) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
+        note = None if sender is None else self._note(sender, min(each.due_at for each in records))
         runs = list(_runs(records))
         if len(runs) > 1:
             yield BEGIN
         outcomes: list[OfferOutcome] = []
         for run in runs:
-            rows = yield from self._settling.offer(run, now)
-            created: dict[str, bool] = dict(rows)
+            rows = yield from self._settling.offer(run, now, note, hurried=hurried)
+            created = {row[0]: row[1] for row in rows}
             outcomes += [_outcome(created.get(record.key)) for record in run]
         return outcomes
 
@@ -186,8 +206,7 @@ class SqlStore:
 
     def notify(self, due_at: int) -> Steps[None]:
         """Tell everybody, this process included: it cannot know when the caller commits."""
-        kind = self._kind_of_message.name
-        yield Query("notify_waiters", {"sender": "-", "due_at": due_at, "kind": kind})
+        yield Query("notify_waiters", {"note": self._note(NOBODY, due_at)})
 
     def borrowed(self) -> "SqlStore":
         """Return a store that claims from the beginning: a claim may yet be rolled back."""
@@ -198,6 +217,9 @@ class SqlStore:
             self._shared_watermark,
             Watermark(),
         )
+
+    def _note(self, sender: str, due_at: int) -> str:
+        return str(Note(sender, due_at, self._kind_of_message.name))
 
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
         won = {row[0] for row in rows}

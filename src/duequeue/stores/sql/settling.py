@@ -8,6 +8,7 @@ from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
+HURRIED_LOCK_TIMEOUT = "50ms"
 OFFERED = ("key", "payload", "due_at", "headers")
 
 
@@ -36,10 +37,18 @@ class Settling:
         if not self._borrowed:
             self._days.add(days)
 
-    def offer(self, run: Sequence[Record], now: int) -> Steps[list[Row]]:
+    def offer(
+        self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool
+    ) -> Steps[list[Row]]:
         """Offer distinct keys with one way to replace; return keys, and whether they are new."""
         name = "offer_messages" if self._days is None else "offer_messages_with_history"
-        parameters = {**self._kind, "now": now, "replace": run[0].replace}
+        parameters = {
+            **self._kind,
+            "now": now,
+            "replace": run[0].replace,
+            "note": note,
+            "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
+        }
         each = [record[:4] for record in run]
         return self._rows_of(QueryEach(name, parameters, OFFERED, each), now)
 

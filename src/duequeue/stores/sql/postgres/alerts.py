@@ -6,11 +6,13 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from time import monotonic
 
 import psycopg
 
 from duequeue.alerts import OnAlert
 from duequeue.shared import Shared
+from duequeue.stores.sql.note import Note
 from duequeue.stores.sql.postgres.settings import Settings
 from duequeue.stores.sql.postgres.statements import queries
 
@@ -71,6 +73,7 @@ class Switchboard:
         self._lock = threading.Lock()
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
         self._untold: dict[str, int] = {}
+        self._told_at: dict[str, float] = {}
         self._something_to_tell = threading.Event()
         self._sending: Line | None = None
         self._hearing: Line | None = None
@@ -93,6 +96,15 @@ class Switchboard:
         self._something_to_tell.set()
         for line in lines:
             line.close()
+
+    def sender(self, kind: str) -> str | None:
+        """Return the name under which an offer tells the others, if nobody told them just now."""
+        now = monotonic()
+        with self._lock:
+            if kind in self._untold or now < self._told_at.get(kind, 0.0) + SEND_EVERY:
+                return None
+            self._told_at[kind] = now
+        return sender_name()
 
     def tell(self, settings: Settings, kind: str, due_at: int) -> None:
         """Pass a due time on; of several, the earliest."""
@@ -118,9 +130,10 @@ class Switchboard:
             self._something_to_tell.clear()
             with self._lock:
                 untold, self._untold = self._untold, {}
+                self._told_at |= dict.fromkeys(untold, monotonic())
             for kind, due_at in untold.items():
-                parameters = {"kind": kind, "due_at": due_at, "sender": sender_name()}
-                connection.execute(queries()["notify_waiters"], parameters)
+                note = str(Note(sender_name(), due_at, kind))
+                connection.execute(queries()["notify_waiters"], {"note": note})
             line.closed.wait(SEND_EVERY)
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
@@ -133,13 +146,12 @@ class Switchboard:
 
     def _hear_one(self, payload: str) -> None:
         try:
-            sender, due_at, kind = payload.split(" ", 2)
-            due = int(due_at)
+            note = Note.parse(payload)
         except ValueError:  # anybody may notify this channel
             logger.warning("a NOTIFY duequeue that is not ours: %r", payload)
             return
-        if sender != sender_name():
-            self._alert(kind, due)
+        if note.sender != sender_name():
+            self._alert(note.kind, note.due_at)
 
     def _alert(self, kind: str, due_at: int | None) -> None:
         with self._lock:
@@ -160,6 +172,10 @@ class PostgresAlerts:
         self._on_alert = on_alert
         self._switchboard = switchboards.get(settings.address.place)
         self._switchboard.add(kind, on_alert)
+
+    def sender(self) -> str | None:
+        """Have a busy producer send one in a while, and leave the rest to `tell`."""
+        return self._switchboard.sender(self._kind)
 
     def tell(self, due_at: int) -> None:
         """Have a NOTIFY sent."""

@@ -12,13 +12,16 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 -- name: offer_messages
 -- Ids are drawn in input order, because ties in due time are delivered in insertion order; rows
 -- are locked in key order, so that two batches of the same keys cannot deadlock. A new row has
--- no updated_at, an updated one has, and an ignored one is not returned.
+-- no updated_at, an updated one has, and an ignored one is not returned. The note, if there is
+-- one, is sent once, and only if a row changed: the sub-select runs for the first row returned.
 WITH input AS MATERIALIZED (
     SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
         CAST(:headers AS text [])
     ) AS offered (key, payload, due_at, headers)
+    WHERE CAST(:lock_timeout AS text) IS NULL
+        OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 )
 INSERT INTO duequeue_message AS stored
     (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -28,7 +31,9 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING key, updated_at IS NULL AS created;
+RETURNING key, updated_at IS NULL AS created, (
+    SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
+);
 
 -- name: claim_messages
 -- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
@@ -180,7 +185,7 @@ ORDER BY due_at, id LIMIT 1;
 
 -- name: notify_waiters
 -- Delivered when the transaction commits.
-SELECT pg_notify('duequeue', concat_ws(' ', CAST(:sender AS text), CAST(:due_at AS bigint), CAST(:kind AS text)));
+SELECT pg_notify('duequeue', :note);
 
 -- name: list_buried
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers
@@ -357,6 +362,8 @@ WITH input AS MATERIALIZED (
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
         CAST(:headers AS text [])
     ) AS offered (key, payload, due_at, headers)
+    WHERE CAST(:lock_timeout AS text) IS NULL
+        OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 ),
 changed AS (
     INSERT INTO duequeue_message AS stored
@@ -375,7 +382,10 @@ kept AS (
     SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
     FROM changed WHERE updated_at IS NOT NULL
 )
-SELECT key, updated_at IS NULL AS created FROM changed;
+SELECT key, updated_at IS NULL AS created, (
+    SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
+)
+FROM changed;
 
 -- name: remove_messages_with_history
 -- Acks. What is held is looked up lease by lease and locked, as in remove_messages, so that what is

@@ -15,6 +15,7 @@ from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
 from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect, translate
+from duequeue.stores.sql.postgres.integers import register_integers
 from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -77,6 +78,7 @@ class PostgresSession:
 
     def _configure(self, connection: psycopg.Connection) -> None:
         register_arrays(connection)
+        register_integers(connection)
         if self._settings.session_settings:
             connection.execute(self._settings.session_settings)
 
@@ -126,7 +128,7 @@ def performer(
         cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if cursor.rownumber is not None else []
 
     return perform
 

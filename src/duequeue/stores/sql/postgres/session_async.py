@@ -15,6 +15,7 @@ from duequeue.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
 from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect
+from duequeue.stores.sql.postgres.integers import register_integers
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
 from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
@@ -83,6 +84,7 @@ class AsyncPostgresSession:
 
     async def _configure(self, connection: psycopg.AsyncConnection) -> None:
         register_arrays(connection)
+        register_integers(connection)
         if self._settings.session_settings:
             await connection.execute(self._settings.session_settings)
 
@@ -132,7 +134,7 @@ def performer(
         await cursor.execute(query, parameters, binary=binary)
         if isinstance(command, Execute):
             return cursor.rowcount
-        return await cursor.fetchall() if cursor.description else []
+        return await cursor.fetchall() if cursor.rownumber is not None else []
 
     return perform
 

@@ -9,7 +9,8 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
--- A new row has no updated_at, an updated one has, and an ignored one is not returned.
+-- A new row has no updated_at, an updated one has, and an ignored one is not returned. There is
+-- nobody to send the note to: every commit shows in data_version. And no row is locked alone.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -18,7 +19,7 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING key, updated_at IS NULL AS created;
+RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
 -- SQLite runs the sub-select once, so its limit binds.
@@ -95,7 +96,7 @@ ORDER BY due_at, id LIMIT 1;
 
 -- name: notify_waiters
 -- Every commit shows in data_version; there is nothing to add.
-SELECT :sender, :due_at, :kind;
+SELECT :note;
 
 -- name: list_buried
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers
@@ -258,7 +259,7 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING key, updated_at IS NULL AS created;
+RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: remove_messages_with_history
 -- Acks. Updates of the view keep a row of each message and delete it. What they return of columns
