@@ -3,9 +3,11 @@
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
 from duequeue.spark.offered import check_columns
 from duequeue.spark.options import Options, parse
+from duequeue.spark.rows import check_schema, full_schema
 
 
 class DueQueueSource(DataSource):
@@ -15,6 +17,16 @@ class DueQueueSource(DataSource):
     def name(cls) -> str:
         """Return the name for `format(…)`."""
         return "duequeue"
+
+    def schema(self) -> StructType:
+        """Return every column; a schema of the user's own may name fewer."""
+        return full_schema(parse(self.options))
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Read a snapshot."""
+        options = parse(self.options)
+        check_schema(schema, options)
+        return BatchReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """Offer a DataFrame."""
