@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from duequeue import Queue
+from duequeue.cli.terminal import ERASE_LINE, Terminal
 from duequeue.cli.worker.status import Status, status_line, words_for
 from duequeue.cli.worker.tally import Counter, Tally
-from duequeue.cli.worker.terminal import ERASE_LINE, Terminal
 from duequeue.events import Delivered, Handled, Offered
 from duequeue.verdict import Acked, Parked, Released
 from tests.cli.command import ROOT, command, environment

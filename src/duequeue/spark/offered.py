@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import (
@@ -18,8 +17,7 @@ from pyspark.sql.types import (
 )
 
 from duequeue.headers import encode_headers
-from duequeue.instants import EARLIEST, LATEST
-from duequeue.message import MAX_KEY_LENGTH, MAX_PAYLOAD_BYTES
+from duequeue.spark.faults import Fault, faults
 from duequeue.spark.options import Options
 
 CHUNK_ROWS = 50_000
@@ -33,8 +31,6 @@ _COLUMNS: dict[str, tuple[type[DataType], ...]] = {
     "replace": (BooleanType,),
 }
 _REQUIRED = ("key", "payload", "due_at")
-
-_check_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def check_columns(schema: StructType, options: Options) -> None:
@@ -90,77 +86,36 @@ def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBa
 
 def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
     """Check a batch whole, and return it as `bulk.BulkStore` takes it: by key, each key once."""
-    names = chunk.schema.names
-    keys = chunk["key"].cast(pa.string())
-    for name in names:
-        if name != "headers":
-            _refuse(pc.is_null(chunk[name]), keys, name, "is null")
-    _check_keys(keys)
-    rows = pa.record_batch(
-        {
-            "key": keys,
-            "payload": _payloads(chunk["payload"], keys, options.codec),
-            "due_at": _instants(chunk["due_at"], keys),
-            "headers": _headers(chunk["headers"] if "headers" in names else None, keys),
-            "replace": chunk["replace"]
-            if "replace" in names
-            else pa.repeat(options.mode == "upsert", chunk.num_rows),
-        }
-    )
-    return _sorted_once(rows)
+    columns = columns_of(chunk)
+    for fault in faults(columns, options.codec):
+        _refuse(fault, columns["key"])
+    upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
+    rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}
+    return _sorted_once(pa.record_batch(rows))
 
 
-def _check_keys(keys: pa.Array) -> None:
-    lengths = pc.utf8_length(keys)
-    _refuse(pc.equal(lengths, 0), keys, "key", "is empty")
-    _refuse(
-        pc.greater(lengths, MAX_KEY_LENGTH), keys, "key", f"has above {MAX_KEY_LENGTH} characters"
-    )
-    _refuse(pc.match_substring(keys, "\0"), keys, "key", "has a NUL in it")
+def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Return the columns of messages as they are checked and stored."""
+    columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+    return {
+        **columns,
+        "key": chunk["key"].cast(pa.string()),
+        "payload": chunk["payload"].cast(pa.binary()),
+        "due_at": _millis(chunk["due_at"]),
+    }
 
 
-def _payloads(column: pa.Array, keys: pa.Array, codec: str) -> pa.Array:
-    payloads = column.cast(pa.binary())
-    above = pc.greater(pc.binary_length(payloads), MAX_PAYLOAD_BYTES)
-    _refuse(above, keys, "payload", f"has above {MAX_PAYLOAD_BYTES} bytes")
-    if codec == "json":
-        _check_all_json(payloads, keys)
-    return payloads
-
-
-def _check_all_json(payloads: pa.Array, keys: pa.Array) -> None:
-    """What is no JSON would be buried by the first consumer that polls it."""
-    for row, payload in enumerate(payloads.to_pylist()):
-        try:
-            _check_json(payload)
-        except msgspec.DecodeError as error:
-            raise ValueError(
-                f"column 'payload' is no JSON in the row with the key {keys[row].as_py()!r}: "
-                f"{error}; use to_json(…), or the option codec=text for plain text"
-            ) from None
-
-
-def _instants(column: pa.Array, keys: pa.Array) -> pa.Array:
+def _millis(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         floored = pc.floor_temporal(column, unit="millisecond")
         column = floored.cast(pa.timestamp("ms", column.type.tz))
-    millis = column.cast(pa.int64())
-    beyond = pc.or_(pc.less(millis, EARLIEST), pc.greater(millis, LATEST))
-    _refuse(beyond, keys, "due_at", "lies outside of the years 1 to 9999")
-    return millis
+    return column.cast(pa.int64())
 
 
-def _headers(column: pa.Array | None, keys: pa.Array) -> pa.Array:
+def _headers(column: pa.Array | None, chunk: pa.RecordBatch) -> pa.Array:
     if column is None or column.null_count == len(column):
-        return pa.nulls(len(keys), pa.string())
-    encoded = []
-    for row, pairs in enumerate(column.to_pylist()):
-        try:
-            encoded.append(encode_headers(dict(pairs) if pairs else None))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"column 'headers' is wrong in the row with the key {keys[row].as_py()!r}: {error}"
-            ) from None
+        return pa.nulls(chunk.num_rows, pa.string())
+    encoded = [encode_headers(dict(pairs) if pairs else None) for pairs in column.to_pylist()]
     return pa.array(encoded, pa.string())
 
 
@@ -179,9 +134,12 @@ def _sorted_once(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pa.array(kept.values(), pa.int64()))
 
 
-def _refuse(wrong: pa.Array, keys: pa.Array, name: str, fault: str) -> None:
-    at = pc.index(wrong, value=True).as_py()
+def _refuse(fault: Fault, keys: pa.Array) -> None:
+    at = pc.index(fault.rows, value=True).as_py()
     if at >= 0:
         key = keys[at].as_py()
         shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - to be read
-        raise ValueError(f"column {name!r} {fault} in the row with the key {shown}")
+        remedy = f": {fault.remedy}" if fault.remedy else ""
+        raise ValueError(
+            f"column {fault.column!r} {fault.what} in the row with the key {shown}{remedy}"
+        )

@@ -21,9 +21,8 @@ done
 exec "{java}" "$@"
 """
 
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _QUIET = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
@@ -39,12 +38,25 @@ def local_session(
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Return a session with this Python, on so many cores, with `format("duequeue")` in it."""
-    find_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {**_LOOPBACK, "spark.driver.memory": memory, **(config or {})}
+    return _session(name, f"local[{cores}]", settings)
+
+
+def open_session(
+    name: str = "duequeue", *, master: str | None = None, config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return a session on a cluster; without a master, on this machine."""
+    if master is None:
+        return local_session(name, config=config)
+    return _session(name, master, config or {})
+
+
+def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
+    find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
-    settings = {**_QUIET, "spark.driver.memory": memory, **(config or {})}
-    for key, value in settings.items():
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**_QUIET, **config}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

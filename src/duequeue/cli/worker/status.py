@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic
 
+from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.tally import Tally
-from duequeue.cli.worker.terminal import Terminal
 
 # The time that rates and lateness are told of.
 WINDOW_SECONDS = 5.0
