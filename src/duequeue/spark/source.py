@@ -8,6 +8,7 @@ from duequeue.spark.batch_writer import BatchWriter
 from duequeue.spark.offered import check_columns
 from duequeue.spark.options import Options, parse
 from duequeue.spark.rows import check_schema, full_schema
+from duequeue.spark.stream_reader import StreamReader
 
 
 class DueQueueSource(DataSource):
@@ -27,6 +28,12 @@ class DueQueueSource(DataSource):
         options = parse(self.options)
         check_schema(schema, options)
         return BatchReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        """Deliver micro-batches."""
+        options = parse(self.options)
+        check_schema(schema, options)
+        return StreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """Offer a DataFrame."""
