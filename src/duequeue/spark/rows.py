@@ -32,6 +32,7 @@ _TYPES: dict[str, DataType] = {
     "updated_at": TimestampType(),
     "leased_until": TimestampType(),
 }
+ATTEMPT = COLUMNS.index("attempt")
 _PAYLOAD = COLUMNS.index("payload")
 
 
@@ -78,7 +79,7 @@ class RowReader:
 
     def batch(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
         """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
-        by_column = list(zip(*rows, strict=True))
+        by_column = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
         arrays = [
             _arrow_array(name, by_column[at], self._arrow.field(name).type)
             for name, at in self._columns
