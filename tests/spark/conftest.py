@@ -1,14 +1,12 @@
-"""One Spark session for the whole run; its Java comes from the machine or from a wheel."""
+"""Databases that Spark can reach, and ordinary queues on them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Protocol
 
 import pytest
-from pyspark.sql import SparkSession
 
 from duequeue import Queue
-from duequeue.spark import local_session
 from tests.fixtures.stores import fresh_url
 
 
@@ -16,14 +14,6 @@ class OpenPlain(Protocol):
     """Opens ordinary queues on the database under test."""
 
     def __call__(self, name: str = "orders", **options: Any) -> Queue[Any]: ...
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The one session of this run."""
-    session = local_session("duequeue-tests", config={"spark.sql.shuffle.partitions": "2"})
-    yield session
-    session.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
