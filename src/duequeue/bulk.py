@@ -74,7 +74,6 @@ class SnapshotPart(NamedTuple):
     """A range of the table to read, in the snapshot of that name if the store has such."""
 
     number: int
-    parts: int
     first: int
     last: int
     snapshot: str | None

@@ -12,6 +12,8 @@ from duequeue.message import checked_name, checked_type_name
 _SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
 _UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
 _MOST = 2**31 - 1
+# What Spark itself reads, and passes on.
+_SPARKS_OWN = {"checkpointlocation"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Options:
 def parse(given: Mapping[str, str]) -> Options:
     """Return the options as given to Spark, whose names know no case; or say which is wrong."""
     known = {name.lower(): name for name in _OPTIONS}
+    given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
     for name in given:
         if name.lower() not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0)

@@ -10,11 +10,13 @@ def default_parts() -> int:
     return os.cpu_count() or 1
 
 
-def cut(first: int, last: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
-    """Cut from `first` to before `last` into at most so many parts of about the same length."""
+def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
+    """Cut from `first` to before `last` into at most so many parts of about the same length.
+
+    The last part goes on to `end`: by the time it is read, there may be more.
+    """
     many = max(1, min(parts, last - first))
-    bounds = [first + (last - first) * number // many for number in range(many + 1)]
+    bounds = [*(first + (last - first) * number // many for number in range(many)), end]
     return [
-        SnapshotPart(number, many, bounds[number], bounds[number + 1], snapshot)
-        for number in range(many)
+        SnapshotPart(number, bounds[number], bounds[number + 1], snapshot) for number in range(many)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from duequeue.bulk import OfferCounts, StageId
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import StoreError
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.loading import Load
@@ -57,7 +57,7 @@ class SqlStage:
         strays = [part for part, _ in staged if part not in parts]
         yield from self.discard(stage, strays)
         if {part: rows for part, rows in staged if part in parts} != parts:
-            raise StoreUnavailable(
+            raise StoreError(
                 f"batch {stage.batch} of {app!r} is no longer staged as it was written: the server "
                 "crashed in between, and the batch has to be run again"
             )

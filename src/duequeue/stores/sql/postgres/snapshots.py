@@ -9,7 +9,6 @@ import psycopg
 from psycopg import sql
 
 from duequeue.bulk import MessageRow, SnapshotPart
-from duequeue.errors import StoreError
 from duequeue.stores.sql.parts import cut, default_parts
 from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
@@ -17,6 +16,7 @@ from duequeue.stores.sql.postgres.statements import queries
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LISTEN = "LISTEN duequeue_snapshot"
+LAST_PAGE = 2**32 - 1
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -36,7 +36,7 @@ class PostgresSnapshots:
             holding.execute(_BEGIN)
             ((first, last),) = holding.execute(queries()["measure_messages"]).fetchall()
             ((name,),) = holding.execute("SELECT pg_export_snapshot()").fetchall()
-        planned = cut(first, last, parts or default_parts(), name)
+        planned = cut(first, last, LAST_PAGE, parts or default_parts(), name)
         keeper = threading.Thread(
             target=_keep, args=(holding, listening, planned, seconds), daemon=True
         )
@@ -54,7 +54,6 @@ class PostgresSnapshots:
             "last": part.last,
         }
         with translated(self._settings.address), closing(self._connect()) as connection:
-            connection.execute(_BEGIN)
             _enter(connection, str(part.snapshot))
             with connection.cursor("duequeue_snapshot") as cursor:
                 cursor.execute(queries()["read_messages"], of, binary=True)
@@ -68,13 +67,17 @@ class PostgresSnapshots:
 
 
 def _enter(connection: psycopg.Connection, snapshot: str) -> None:
+    """See what the others see; or the present, when the snapshot has been let go.
+
+    Spark plans a DataFrame once, however often it is used, and nothing tells a later use from the
+    first.
+    """
+    connection.execute(_BEGIN)
     try:
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
-    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject) as error:
-        raise StoreError(
-            "the snapshot of this read is gone: it is kept until every part was read once, and at "
-            "most for snapshotTimeout; load the DataFrame again, or cache() it before its first use"
-        ) from error
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
+        connection.execute("ROLLBACK")
+        connection.execute(_BEGIN)
 
 
 def _keep(

@@ -15,6 +15,8 @@ from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
 
+LAST_ID = 2**63 - 1
+
 
 class BulkSqliteSession(SqliteSession):
     """A session that can load batches too."""
@@ -40,10 +42,10 @@ class SqliteSnapshots:
         self._kind_id = kind_id
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
-        """Cut by id, up to the last of now."""
+        """Cut by id."""
         with closing(self._connect()) as connection:
             first, last = connection.execute(QUERIES["measure_messages"]).fetchone()
-        return cut(first, last, parts or 1, None)
+        return cut(first, last, LAST_ID, parts or 1, None)
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
