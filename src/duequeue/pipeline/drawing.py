@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from io import StringIO
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ _VARIABLES = {INK: "var(--ink)", GRID: "var(--grid)"} | {
     colour: f"var(--series-{number})" for number, colour in enumerate(SERIES)
 }
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 9,
     "text.color": INK,
@@ -40,10 +41,10 @@ _STYLE = {
 }
 
 
-def drawn(name: str, height: float, draw: Callable[[Figure], None]) -> str:
+def drawn(name: str, height: float, draw: Callable[[Figure], object]) -> str:
     """Have a figure drawn, and return it as a part of a page."""
     # Names inside one drawing must differ from those of the others on the page.
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):  # type: ignore[arg-type] - it takes any key
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         draw(figure)
         written = StringIO()

@@ -25,7 +25,7 @@ def facts(settled: DataFrame, step: timedelta) -> DataFrame:
     )
     return settled.select(
         "queue",
-        beginning("settled_at", step).alias("at"),
+        _beginning(F.col("settled_at"), step).alias("at"),
         "outcome",
         "attempts",
         F.when(F.col("attempts") == 1, delivered - due).alias("late"),
@@ -38,8 +38,9 @@ def measured(counted: DataFrame, *by: str) -> DataFrame:
     return counted.groupBy(*by).agg(
         F.count("*").alias("settled"),
         *(F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in OUTCOMES),
-        F.sum(redeliveries()).alias("redeliveries"),
+        F.count_if(F.col("attempts") > 0).alias("delivered"),
         F.count_if(F.col("attempts") > 1).alias("redelivered"),
+        F.coalesce(F.sum(_redeliveries()), F.lit(0)).alias("redeliveries"),
         *_spread("late"),
         *_spread("handling"),
     )
@@ -69,19 +70,13 @@ def forecast(scheduled: DataFrame, now: datetime) -> DataFrame:
     )
 
 
-def beginning(column: str, step: timedelta) -> Column:
-    """Return the beginning of the step in which an instant lies."""
-    return _beginning(F.col(column), step)
-
-
 def start_of(instant: datetime, step: timedelta) -> datetime:
-    """Return the same of one instant."""
+    """Return the beginning of the step in which an instant lies."""
     seconds = int(step.total_seconds())
     return datetime.fromtimestamp(int(instant.timestamp()) // seconds * seconds, instant.tzinfo)
 
 
-def redeliveries() -> Column:
-    """Return how often a message was delivered again."""
+def _redeliveries() -> Column:
     return F.greatest(F.col("attempts") - 1, F.lit(0))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-import pyarrow as pa
 from jinja2 import Environment, PackageLoader, Template
 from markupsafe import Markup
 
@@ -54,8 +53,9 @@ def _plots(tables: Tables, queues: Sequence[str], period: Period) -> dict[str, M
     if times:
         drawn["throughput"] = report_plots.throughput(times, period.step)
     if late:
-        drawn["lateness"] = report_plots.lateness(times, [each for each in queues if each in late])
-    if _sum(tables.total, "redeliveries") + _sum(tables.total, "buried"):
+        panels = [queue for queue in queues if queue in late]
+        drawn["lateness"] = report_plots.lateness(times, panels, period.step)
+    if any(row["redeliveries"] or row["buried"] for row in times):
         drawn["trouble"] = report_plots.trouble(times, period.step)
     if attempts:
         drawn["attempts"] = report_plots.attempts(attempts)
@@ -64,10 +64,6 @@ def _plots(tables: Tables, queues: Sequence[str], period: Period) -> dict[str, M
         hours = [first + number * HOUR for number in range(AHEAD_HOURS)]
         drawn["ahead"] = report_plots.ahead(forecast, hours)
     return {name: Markup(svg) for name, svg in drawn.items()}  # noqa: S704 - drawn by us, names escaped
-
-
-def _sum(table: pa.Table, column: str) -> int:
-    return sum(value or 0 for value in table[column].to_pylist())
 
 
 def _template() -> Template:

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import nan
 from typing import Any, TypeAlias
 
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from duequeue.instants import EPOCH
 from duequeue.pipeline.drawing import INK, SERIES, drawn
 from duequeue.pipeline.report_frames import HOUR, PERCENTILES
 
@@ -16,6 +18,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 MOST_QUEUES = len(SERIES) - 1
 OTHERS = "others"
+DAY = timedelta(days=1)
 
 _SPANS = {
     1: "1 ms",
@@ -43,12 +46,12 @@ def ahead(forecast: Sequence[Row], hours: Sequence[datetime]) -> str:
 
     def draw(figure: Figure) -> None:
         axes = _stacked(figure, forecast, "messages", HOUR)
-        axes.set_xlim(hours[0], hours[-1] + HOUR)  # type: ignore[arg-type] - it takes dates
+        axes.set_xlim(*_days([hours[0], hours[-1] + HOUR]))
 
     return drawn("ahead", 2.6, draw)
 
 
-def lateness(times: Sequence[Row], queues: Sequence[str]) -> str:
+def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> str:
     """Draw percentiles of lateness over time, a panel for each of the largest queues."""
     shown = queues[:MOST_QUEUES]
     rows = -(-len(shown) // 2)
@@ -57,7 +60,7 @@ def lateness(times: Sequence[Row], queues: Sequence[str]) -> str:
         columns = min(2, len(shown))
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
         for queue, axes in zip(shown, panels, strict=False):
-            _percentiles(axes, [row for row in times if row["queue"] == queue])
+            _percentiles(axes, [row for row in times if row["queue"] == queue], step)
             axes.set_title(_plain(queue))
         for axes in list(panels)[len(shown) :]:
             axes.set_visible(False)
@@ -96,6 +99,7 @@ def attempts(rows: Sequence[Row]) -> str:
         axes.set_yscale("log")
         axes.set_ylim(0.5, 3 * max(counts.values()))
         axes.yaxis.set_major_formatter(FuncFormatter(_count))
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlim(0.4, max(5, *counts) + 0.6)
         axes.set_xlabel("attempts")
@@ -127,9 +131,9 @@ def _bars(
 ) -> None:
     name, colour = called
     axes.bar(
-        list(heights),  # type: ignore[arg-type] - it takes dates
+        _days(heights),
         list(heights.values()),
-        width=0.86 * step,  # type: ignore[arg-type] - and spans of time
+        width=0.86 * (step / DAY),
         bottom=[bottoms.get(at, 0) for at in heights],
         align="edge",
         color=colour,
@@ -139,24 +143,28 @@ def _bars(
         bottoms[at] = bottoms.get(at, 0) + height
 
 
-def _percentiles(axes: Axes, rows: Iterable[Row]) -> None:
-    known = [row for row in rows if row["late_max"] is not None]
-    at = [row["at"] for row in known]
+def _percentiles(axes: Axes, rows: Iterable[Row], step: timedelta) -> None:
+    known = {row["at"]: row for row in rows if row["late_max"] is not None}
+    # A point without a value, after each that has no neighbour, interrupts the line.
+    ends = {at + step for at in known} - known.keys()
+    instants = sorted([*known, *ends])
+    at = _days(instants)
     for label, colour in zip(PERCENTILES, (SERIES[0], SERIES[1], SERIES[3]), strict=True):
-        late = [max(0, row[f"late_{label}"]) for row in known]
-        axes.plot(at, late, color=colour, label=label, marker="o", markersize=2.5, linewidth=1.3)
+        late = [max(0, known[at][f"late_{label}"]) if at in known else nan for at in instants]
+        axes.plot(at, late, color=colour, label=label, marker="o", markersize=1.8, linewidth=1.1)
     axes.set_yscale("symlog", linthresh=1)
     axes.yaxis.set_major_locator(FixedLocator([0, *_SPANS]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda span, _: _SPANS.get(int(span), "0")))
-    axes.yaxis.set_minor_locator(FixedLocator([]))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylim(bottom=0)
     _dated(axes)
 
 
 def _dated(axes: Axes) -> None:
-    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=9)
+    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    formatter = ConciseDateFormatter(locator, tz=UTC)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(formatter)
     if axes.get_yscale() == "linear":
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(_count))
@@ -180,6 +188,11 @@ def _summed(rows: Iterable[Row], what: str) -> dict[datetime, int]:
     for row in rows:
         sums[row["at"]] = sums.get(row["at"], 0) + row[what]
     return sums
+
+
+def _days(instants: Iterable[datetime]) -> list[float]:
+    """Instants as the axis counts them."""
+    return [(at - EPOCH) / DAY for at in instants]
 
 
 def _count(value: float, _: int | None) -> str:

@@ -8,7 +8,7 @@ from duequeue.wording import words_for
 
 Row: TypeAlias = Mapping[str, Any]
 
-NOTHING = "–"
+NOTHING = "\N{EN DASH}"
 
 
 class Figure(NamedTuple):
@@ -40,6 +40,8 @@ def number(count: int) -> str:
 
 def share(part: int, whole: int) -> str:
     """Write a part of a whole, never rounded to all or nothing."""
+    if whole == 0:
+        return NOTHING
     if part in {0, whole}:
         return "0%" if part == 0 else "100%"
     return f"{min(99.9, max(0.1, 100 * part / whole)):.1f}%"
@@ -88,14 +90,13 @@ def _trouble(total: Row, queues: Sequence[Row]) -> str:
 
 def figures(total: Row, expected: Expected) -> list[Figure]:
     """Return the numbers to begin with."""
-    settled = total["settled"]
-    first_time = total["acked"] and settled - total["redelivered"]
+    delivered, again = total["delivered"], total["redelivered"]
     return [
-        Figure(number(settled), "settled"),
+        Figure(number(total["settled"]), "settled"),
         Figure(span(total["late_p50"]), "late, half of them"),
         Figure(span(total["late_p99"]), "late, 1 in 100 by more"),
         Figure(span(total["handling_p50"]), "to handle, half of them"),
-        Figure(share(first_time, settled) if settled else NOTHING, "at the first attempt"),
+        Figure(share(delivered - again, delivered), "at the first attempt"),
         Figure(number(total["buried"]), "buried", bad=total["buried"] > 0),
         Figure(number(expected.overdue), "overdue now", bad=expected.overdue > 0),
         Figure(number(expected.messages), "due within 24 hours"),
