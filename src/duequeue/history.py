@@ -86,24 +86,24 @@ class History:
         return self._run(partial(self._table.day_rows, *of))
 
     def remove_day(self, day: date, bounds: DayBounds) -> bool:
-        """Remove a day that is over; False if it has rows that `bounds` do not cover.
+        """Remove a day that is over, all at once.
 
-        Those have come late: nothing is removed then. Interrupted, it may be called again.
+        False, and nothing is removed, if rows have come late, which `bounds` do not cover.
         """
         begins = _day_millis(day)
+        _check(bounds)
         if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
             raise ValueError(f"day must be over before it is removed, which {day} is not in UTC")
-        left: int | None = 1
-        while left:
-            left = self._run(partial(self._table.remove_some, begins, bounds))
-        return left is not None
+        return self._run(partial(self._table.remove_day, begins, bounds))
 
     def remove_rows(self, day: date, bounds: DayBounds) -> bool:
         """Remove the rows between two ids, of a day that need not be over, if all are counted.
 
         False, and nothing is removed, if there are not exactly as many as `bounds` say.
         """
-        return self._run(partial(self._table.remove_rows, _day_millis(day), _checked(bounds)))
+        begins = _day_millis(day)
+        _check(bounds)
+        return self._run(partial(self._table.remove_rows, begins, bounds))
 
     def kinds(self) -> list[str]:
         """Tell the kind of every queue in the database, `name|payload type`, settled or not."""
@@ -141,7 +141,6 @@ def _day_millis(day: date) -> int:
     return (day - EPOCH.date()).days * DAY
 
 
-def _checked(bounds: DayBounds) -> DayBounds:
+def _check(bounds: DayBounds) -> None:
     if not isinstance(bounds, DayBounds):
         raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")
-    return bounds

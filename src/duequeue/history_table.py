@@ -61,11 +61,8 @@ class HistoryTable(Protocol):
     ) -> HistorySteps[list[SettledRow]]:
         """Return rows of a day, of all kinds, with ids in `(after_id, until_id]`, by id."""
 
-    def remove_some(self, day: int, bounds: DayBounds) -> HistorySteps[int | None]:
-        """Remove rows of a day, and return how many there were before: done when there are none.
-
-        None, and nothing is removed, if rows have come that the bounds do not cover.
-        """
+    def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
+        """Remove a day, all of it or, if rows have come that the bounds do not cover, nothing."""
 
     def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Remove the rows of a day between two ids, if they are exactly as many; tell if so."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Message, Queue
+from duequeue import Message, Outcome, Queue
 from duequeue.message import State
 from tests.cli.command import Worker
 from tests.contract.phrases import SECOND
@@ -27,6 +27,17 @@ def test_messages_are_handled_until_told_to_stop(
     assert status == 0, printed
     assert "orders: stopped, 2 handled, 0 failed" in printed
     assert orders.stats().total == 0
+
+
+@pytest.mark.parametrize("handler", ["tell", "tell_async"])
+def test_a_worker_may_leave_a_history(url: str, orders: Queue[Any], handler: str) -> None:
+    orders.offer("a", 1)
+    with Worker(handler, url, "--history") as worker:
+        worker.await_lines("handled a")
+        worker.send(SIGTERM)
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert [(one.key, one.outcome) for one in orders.history()] == [("a", Outcome.ACKED)]
 
 
 @pytest.mark.parametrize("number", [SIGTERM, SIGINT])

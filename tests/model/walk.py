@@ -23,6 +23,7 @@ from tests.fixtures.stores import START
 
 KEYS = ["a", "b", "c", "d", "e"]
 LEASES = [timedelta(seconds=10), timedelta(seconds=4)]
+KEEPS_HISTORY = [True, False]
 SWEEP = timedelta(hours=1)  # so rare that no regular scan makes up for a lost place in due order
 
 Pair = tuple[QueueFace, QueueFace]
@@ -66,8 +67,9 @@ class Walk(RuleBasedStateMachine):
                 poll_interval=SWEEP,
                 max_attempts=max_attempts,
                 codec=PickyCodec(),
+                history=history,
             )
-            for lease in LEASES
+            for lease, history in zip(LEASES, KEEPS_HISTORY, strict=True)
         )
         for queue in (*self.pair, *self.idle):
             self.opened.callback(queue.close)
@@ -133,6 +135,7 @@ class Walk(RuleBasedStateMachine):
         self.both(lambda queue: queue.stats())
         self.both(lambda queue: queue.buried(100))
         self.both(lambda queue: [read(queue, key) for key in KEYS])
+        self.both(history_of)
 
     @invariant()
     def the_numbers_add_up(self) -> None:
@@ -155,6 +158,14 @@ def read(queue: QueueFace, key: str) -> object:
         return queue.read(key)
     except UndecodablePayload as refusal:
         return str(refusal)
+
+
+def history_of(queue: QueueFace) -> list[tuple[object, ...]]:
+    """What was settled; whatever one call settled comes in no order."""
+    return sorted(
+        (one.settled_at, one.key, one.outcome.value, one.due_at, str(one.lateness), one.attempts)
+        for one in queue.history(1000)
+    )
 
 
 def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:

@@ -12,9 +12,10 @@ UPDATES = """
 
 
 @pytest.mark.parametrize("size", [20, 150])
-def test_claims_are_hot(postgres_url: str, clock: ManualClock, size: int) -> None:
+@pytest.mark.parametrize("history", [False, True])
+def test_claims_are_hot(postgres_url: str, clock: ManualClock, size: int, history: bool) -> None:
     with (
-        Queue.open(postgres_url, "orders", clock=clock) as queue,
+        Queue.open(postgres_url, "orders", clock=clock, history=history) as queue,
         psycopg.connect(postgres_url) as connection,
     ):
         queue.offer_batch([Message(f"order-{number:05}", "x" * size) for number in range(3000)])

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import psycopg
 import pytest
 
-from duequeue import Queue, SchemaError, StoreError
+from duequeue import History, Queue, SchemaError, StoreError
 from duequeue.connect import backend_for
 from duequeue.stores.sql import migrate
 from duequeue.stores.sql.migrate import Migration, load_migrations
@@ -169,6 +169,15 @@ def test_a_missing_schema_is_left_alone_when_told_so(database: Database, face: F
     assert [row for row in database.schema() if "duequeue" in str(row)] == []
 
 
+def test_the_history_leaves_a_missing_schema_alone_too(database: Database) -> None:
+    with pytest.raises(SchemaError, match=r"migrate=False.*duequeue migrate"):
+        History.open(database.url, migrate=False)
+    assert [row for row in database.schema() if "duequeue" in str(row)] == []
+    with History.open(database.url) as history:
+        assert history.days() == []
+    assert database.run(APPLIED) == known(database.dialect)
+
+
 def test_a_schema_made_by_hand_is_as_good(new_database: Callable[[], Database]) -> None:
     ours, theirs = new_database(), new_database()
     Queue.open(ours.url, "orders").close()
@@ -176,7 +185,11 @@ def test_a_schema_made_by_hand_is_as_good(new_database: Callable[[], Database]) 
     assert (theirs.schema(), theirs.run(APPLIED)) == (ours.schema(), ours.run(APPLIED))
     with Queue.open(theirs.url, "orders", migrate=False) as queue:
         queue.offer("a", 1)
-        assert queue.try_poll() is not None
+        delivery = queue.try_poll()
+        assert delivery is not None
+    with Queue.open(theirs.url, "orders", migrate=False, history=True) as queue:
+        assert queue.ack_many([delivery]) == 1
+        assert [one.key for one in queue.history()] == ["a"]
 
 
 def test_an_edited_migration_is_noticed(database: Database) -> None:

@@ -55,13 +55,19 @@ def million_url(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop_database(url)
 
 
+@pytest.fixture(params=[False, True], ids=["without history", "with history"])
+def history(request: pytest.FixtureRequest) -> bool:
+    """Whether what is settled leaves a row, whose own pages are few."""
+    return bool(request.param)
+
+
 @pytest.fixture(params=STATISTICS)
 def explaining(
-    request: pytest.FixtureRequest, million_url: str, clock: ManualClock
+    request: pytest.FixtureRequest, million_url: str, clock: ManualClock, history: bool
 ) -> Iterator[Explaining]:
     """The queue of the million, with each kind of statistics in turn."""
     with (
-        Queue.open(million_url, "orders", clock=clock) as queue,
+        Queue.open(million_url, "orders", clock=clock, history=history) as queue,
         psycopg.connect(million_url, autocommit=True) as connection,
     ):
         connection.execute("DELETE FROM duequeue_message WHERE payload != '\\x31'")

@@ -27,10 +27,13 @@ def wire(emptied_database: str) -> Iterator[Wire]:
         yield wire
 
 
-@pytest.fixture
-def queue(wire: Wire, face: Face, clock: ManualClock) -> Iterator[QueueFace]:
+@pytest.fixture(params=[False, True], ids=["without history", "with history"])
+def queue(
+    request: pytest.FixtureRequest, wire: Wire, face: Face, clock: ManualClock
+) -> Iterator[QueueFace]:
     # With a single connection, nothing but the call itself is on the wire.
-    with face.open(f"{wire.url}&pool_size=1", "orders", clock=clock) as queue:
+    url = f"{wire.url}&pool_size=1"
+    with face.open(url, "orders", clock=clock, history=request.param) as queue:
         yield queue
 
 
@@ -45,8 +48,10 @@ CALLS: dict[str, Call] = {
     "read": lambda queue, _: queue.read("order-1"),
     "contains": lambda queue, _: queue.contains("order-1"),
     "drop": lambda queue, lap: queue.drop(f"order-{lap}"),
+    "drop_all": lambda queue, _: queue.drop_all(queue.name),
     "stats": lambda queue, _: queue.stats(),
     "buried": lambda queue, _: queue.buried(10),
+    "history": lambda queue, _: queue.history(10),
 }
 
 

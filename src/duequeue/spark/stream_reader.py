@@ -117,8 +117,11 @@ def _decoded(
     except UndecodablePayload as error:
         good = [row for row in rows if reader.can_decode(row)]
         lost = {row[ID] for row in rows} - {row[ID] for row in good}
+        now = bulk.now()
         burials = [
-            Burial(Lease(row[ID], 0), row[ATTEMPT], str(error)) for row in rows if row[ID] in lost
+            Burial(Lease(row[ID], 0, now), row[ATTEMPT], str(error))
+            for row in rows
+            if row[ID] in lost
         ]
-        bulk.run(partial(bulk.store.bury, batch, burials, bulk.now()))
+        bulk.run(partial(bulk.store.bury, batch, burials, now))
         return reader.batch(good)

@@ -51,14 +51,13 @@ class MemoryHistoryTable:
         return [row for row in self._of(day) if after_id < row.id <= until_id][:limit]
 
     @at_once
-    def remove_some(self, day: int, bounds: DayBounds) -> int | None:
+    def remove_day(self, day: int, bounds: DayBounds) -> bool:
         """Keep the rows of the other days."""
-        found = self._bounds(day)
-        if not bounds.cover(found):
-            return None
+        if not bounds.cover(self._bounds(day)):
+            return False
         others = [row for row in self._history.rows if day_of(row.settled_at) != day]
         self._history.rows[:] = others
-        return found.rows
+        return True
 
     @at_once
     def remove_rows(self, day: int, bounds: DayBounds) -> bool:

@@ -25,15 +25,15 @@ class SqlHistoryTable:
         rows: list[Row] = yield Query("read_history_day", {"day": day, **between})
         return [SettledRow(*row) for row in rows]
 
-    def remove_some(self, day: int, bounds: DayBounds) -> HistorySteps[int | None]:
+    def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Look under a lock whether rows have come late, then remove."""
         yield BEGIN
         yield Query("lock_history_day", {"day": day})
         found = yield from self.day_bounds(day)
         if not bounds.cover(found):
-            return None
+            return False
         yield Query("remove_history_day", {"day": day})
-        return found.rows
+        return True
 
     def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Count and remove in one statement."""

@@ -345,14 +345,11 @@ ORDER BY history.id LIMIT :limit;
 SELECT :day;
 
 -- name: remove_history_day
--- Some at a time: nobody else can write meanwhile.
-DELETE FROM duequeue_history WHERE id IN (
-    SELECT id FROM duequeue_history
-    WHERE
-        kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
-        AND settled_at >= :day AND settled_at < :day + 86400000
-    LIMIT 10000
-);
+-- In one piece, as on PostgreSQL: whoever archives knows then what is gone.
+DELETE FROM duequeue_history
+WHERE
+    kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
+    AND settled_at >= :day AND settled_at < :day + 86400000;
 
 -- name: remove_history_rows
 -- Its first or last row being gone, a range is never removed twice.

@@ -27,13 +27,13 @@ AS $$
     SELECT 'duequeue_history_' || to_char(DATE '1970-01-01' + CAST(day / 86400000 AS integer), 'YYYYMMDD')
 $$;
 
+-- By functions that see the catalogue as it is: a query sees it as it was when its transaction began.
 CREATE FUNCTION duequeue_has_history_day(day bigint) RETURNS boolean
 LANGUAGE sql VOLATILE
 AS $$
-    SELECT EXISTS (
-        SELECT FROM pg_inherits
-        WHERE inhparent = CAST('duequeue_history' AS regclass)
-            AND inhrelid = to_regclass(duequeue_history_partition(day))
+    SELECT coalesce(
+        pg_partition_root(to_regclass(duequeue_history_partition(day))) = CAST('duequeue_history' AS regclass),
+        FALSE
     )
 $$;
 
@@ -49,7 +49,7 @@ BEGIN
     IF duequeue_has_history_day(day) THEN
         RETURN;
     END IF;
-    PERFORM pg_advisory_xact_lock(6034551292);
+    LOCK TABLE ONLY duequeue_history IN SHARE UPDATE EXCLUSIVE MODE;
     IF duequeue_has_history_day(day) THEN
         RETURN;
     END IF;
