@@ -1,10 +1,15 @@
 """From a URL to a backend; the only place that knows every store."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from duequeue.bulk import BulkBackend
 from duequeue.errors import MissingExtra
 from duequeue.store import Backend
+
+if TYPE_CHECKING:
+    from duequeue.stores.sql.postgres.settings import Settings
 
 
 def backend_for(url: str) -> Backend:
@@ -20,6 +25,21 @@ def backend_for(url: str) -> Backend:
     return _BACKENDS[scheme](url)
 
 
+def bulk_backend_for(url: str) -> BulkBackend:
+    """Return the database that a URL names, for whole batches from many processes."""
+    backend_for(url)  # says what is wrong with it
+    scheme = url.partition(":")[0].lower()
+    if scheme not in _BULK_BACKENDS:
+        raise ValueError(
+            f"url starts with {scheme!r}, which other processes cannot reach; known are: "
+            + ", ".join(f"{known}:" for known in _BULK_BACKENDS)
+        )
+    try:
+        return _BULK_BACKENDS[scheme](url)
+    except ImportError as error:
+        raise MissingExtra("batches need pyarrow: pip install 'duequeue[spark]'") from error
+
+
 def _memory(url: str) -> Backend:
     from duequeue.stores.memory import MemoryBackend
 
@@ -29,6 +49,17 @@ def _memory(url: str) -> Backend:
 def _sqlite(url: str) -> Backend:
     from duequeue.stores.sql.sqlite.backend import SqliteBackend
 
+    return SqliteBackend(*_file_settings(url))
+
+
+def _bulk_sqlite(url: str) -> BulkBackend:
+    from duequeue.stores.sql.sqlite.bulk import BulkSqliteBackend
+
+    return BulkSqliteBackend(*_file_settings(url))
+
+
+def _file_settings(url: str) -> tuple[str, str]:
+    """Return the path and how to synchronize."""
     location, options = _split_options(url)
     path = location.partition(":")[2]
     if not path.startswith("///"):
@@ -36,17 +67,28 @@ def _sqlite(url: str) -> Backend:
     synchronous = options.pop("synchronous", "full")
     if options:
         raise ValueError(f"url has unknown options {sorted(options)}; known is: synchronous")
-    return SqliteBackend(unquote(path.removeprefix("///")), synchronous)
+    return unquote(path.removeprefix("///")), synchronous
 
 
 def _postgres(url: str) -> Backend:
     try:
         from duequeue.stores.sql.postgres.backend import PostgresBackend
-        from duequeue.stores.sql.postgres.settings import Settings
     except ImportError as error:
         raise MissingExtra(
             "PostgreSQL needs psycopg and its pool: pip install 'duequeue[postgres]'"
         ) from error
+    return PostgresBackend(_server_settings(url))
+
+
+def _bulk_postgres(url: str) -> BulkBackend:
+    from duequeue.stores.sql.postgres.bulk import BulkPostgresBackend
+
+    return BulkPostgresBackend(_server_settings(url))
+
+
+def _server_settings(url: str) -> "Settings":
+    from duequeue.stores.sql.postgres.settings import Settings
+
     location, options = _split_options(url)
     pool_size = options.pop("pool_size", "10")
     if not pool_size.isdecimal():
@@ -56,7 +98,7 @@ def _postgres(url: str) -> Backend:
         raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
     theirs = "&".join(f"{name}={value}" for name, value in options.items())
     by_transaction = pooler == "transaction"
-    return PostgresBackend(Settings(f"{location}?{theirs}", int(pool_size), by_transaction))
+    return Settings(f"{location}?{theirs}", int(pool_size), by_transaction)
 
 
 def _split_options(url: str) -> tuple[str, dict[str, str]]:
@@ -71,4 +113,10 @@ _BACKENDS: dict[str, Callable[[str], Backend]] = {
     "sqlite": _sqlite,
     "postgresql": _postgres,
     "postgres": _postgres,
+}
+
+_BULK_BACKENDS: dict[str, Callable[[str], BulkBackend]] = {
+    "sqlite": _bulk_sqlite,
+    "postgresql": _bulk_postgres,
+    "postgres": _bulk_postgres,
 }

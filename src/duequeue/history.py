@@ -91,11 +91,23 @@ class History:
         False, and nothing is removed, if rows have come late, which `bounds` do not cover.
         """
         begins = _day_millis(day)
-        if not isinstance(bounds, DayBounds):
-            raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")
+        _check(bounds)
         if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
             raise ValueError(f"day must be over before it is removed, which {day} is not in UTC")
         return self._run(partial(self._table.remove_day, begins, bounds))
+
+    def remove_rows(self, day: date, bounds: DayBounds) -> bool:
+        """Remove the rows between two ids, of a day that need not be over, if all are counted.
+
+        False, and nothing is removed, if there are not exactly as many as `bounds` say.
+        """
+        begins = _day_millis(day)
+        _check(bounds)
+        return self._run(partial(self._table.remove_rows, begins, bounds))
+
+    def kinds(self) -> list[str]:
+        """Tell the kind of every queue in the database, `name|payload type`, settled or not."""
+        return self._run(self._table.kinds)
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""
@@ -127,3 +139,8 @@ def _day_millis(day: date) -> int:
     if isinstance(day, datetime) or not isinstance(day, date):
         raise TypeError(f"day must be a date, which means that day of UTC, not {day!r}")
     return (day - EPOCH.date()).days * DAY
+
+
+def _check(bounds: DayBounds) -> None:
+    if not isinstance(bounds, DayBounds):
+        raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")

@@ -63,3 +63,9 @@ class HistoryTable(Protocol):
 
     def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Remove a day, all of it or, if rows have come that the bounds do not cover, nothing."""
+
+    def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
+        """Remove the rows of a day between two ids, if they are exactly as many; tell if so."""
+
+    def kinds(self) -> HistorySteps[list[str]]:
+        """Return every kind of message that the database knows, settled or not."""

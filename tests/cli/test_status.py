@@ -10,11 +10,12 @@ from datetime import timedelta
 import pytest
 
 from duequeue import Queue
-from duequeue.cli.worker.status import Status, status_line, words_for
+from duequeue.cli.terminal import ERASE_LINE, Terminal
+from duequeue.cli.worker.status import Status, status_line
 from duequeue.cli.worker.tally import Counter, Tally
-from duequeue.cli.worker.terminal import ERASE_LINE, Terminal
 from duequeue.events import Delivered, Handled, Offered
 from duequeue.verdict import Acked, Parked, Released
+from duequeue.wording import words_for
 from tests.cli.command import ROOT, command, environment
 from tests.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 

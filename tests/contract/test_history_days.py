@@ -172,12 +172,52 @@ def test_a_day_may_come_again(queue: QueueFace, history: History, clock: ManualC
     assert history.day_bounds(FIRST_DAY).first_id > bounds.last_id
 
 
+def test_rows_that_were_counted_are_removed_from_today(queue: QueueFace, history: History) -> None:
+    settle(queue, "a", "b")
+    bounds = history.day_bounds(FIRST_DAY)
+    settle(queue, "meanwhile")
+    assert history.remove_rows(FIRST_DAY, bounds)
+    assert keys_on(history, FIRST_DAY) == ["meanwhile"]
+
+
+def test_rows_that_were_not_counted_keep_the_others(queue: QueueFace, history: History) -> None:
+    settle(queue, "a", "b", "c")
+    first_id, last_id, rows = history.day_bounds(FIRST_DAY)
+    for bounds in (
+        DayBounds(first_id, last_id, rows - 1),
+        DayBounds(first_id, last_id, rows + 1),
+        DayBounds(first_id - 1, last_id, rows),
+        DayBounds(first_id, last_id + 1, rows),
+    ):
+        assert not history.remove_rows(FIRST_DAY, bounds)
+        assert not history.remove_rows(NEXT_DAY, bounds)
+    assert keys_on(history, FIRST_DAY) == ["a", "b", "c"]
+    assert history.remove_rows(FIRST_DAY, DayBounds(first_id, last_id, rows))
+    assert history.remove_rows(FIRST_DAY, NOTHING)
+
+
+def test_rows_are_removed_once(queue: QueueFace, history: History) -> None:
+    settle(queue, "a")
+    bounds = history.day_bounds(FIRST_DAY)
+    assert history.remove_rows(FIRST_DAY, bounds)
+    settle(queue, "b")
+    assert not history.remove_rows(FIRST_DAY, bounds)
+    assert keys_on(history, FIRST_DAY) == ["b"]
+
+
+def test_every_kind_is_known(open_queue: OpenQueue, history: History) -> None:
+    open_queue("invoices", codec=str).offer("a", "x")
+    assert {"invoices|text"} <= set(history.kinds())
+    assert history.kinds() == sorted(history.kinds())
+
+
 def test_bad_input_is_refused(history: History) -> None:
     for day in ("2026-03-01", START, None, 20_513):
         for call in (
             lambda day=day: history.day_bounds(day),
             lambda day=day: history.day_rows(day, 0, 1, 1),
             lambda day=day: history.remove_day(day, NOTHING),
+            lambda day=day: history.remove_rows(day, NOTHING),
         ):
             with pytest.raises(TypeError, match="day must be a date"):
                 call()
@@ -189,6 +229,8 @@ def test_bad_input_is_refused(history: History) -> None:
         history.day_rows(FIRST_DAY, 0, 1, 1.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="bounds must be DayBounds"):
         history.remove_day(FIRST_DAY, (0, 0, 0))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bounds must be DayBounds"):
+        history.remove_rows(FIRST_DAY, None)  # type: ignore[arg-type]
     assert history.day_rows(FIRST_DAY, 0, 1, -1) == []
 
 

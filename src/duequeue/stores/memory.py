@@ -90,7 +90,7 @@ class MemoryBackend:
     @at_once
     def open_history(self, *, migrate: bool) -> HistoryTable:  # noqa: ARG002 - the port's signature
         """Find the rows."""
-        return MemoryHistoryTable(self._database.history)
+        return MemoryHistoryTable(self._database.history, self._database.tables)
 
 
 class MemorySession:

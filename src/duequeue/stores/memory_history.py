@@ -1,6 +1,6 @@
 """The history of the memory store; see `history_table.HistoryTable`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TypeAlias
 
@@ -31,8 +31,9 @@ class MemoryHistory:
 class MemoryHistoryTable:
     """What the settled messages of every kind left behind in this process."""
 
-    def __init__(self, history: MemoryHistory) -> None:
+    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, object]) -> None:
         self._history = history
+        self._by_kind = by_kind
 
     @at_once
     def days(self) -> list[tuple[int, str]]:
@@ -57,6 +58,21 @@ class MemoryHistoryTable:
         others = [row for row in self._history.rows if day_of(row.settled_at) != day]
         self._history.rows[:] = others
         return True
+
+    @at_once
+    def remove_rows(self, day: int, bounds: DayBounds) -> bool:
+        """Keep the rows of the other days, and of other ids."""
+        ids = [row.id for row in self._of(day) if bounds.first_id <= row.id <= bounds.last_id]
+        if not ids or DayBounds(ids[0], ids[-1], len(ids)) != bounds:
+            return bounds.rows == 0
+        gone = set(ids)
+        self._history.rows[:] = [row for row in self._history.rows if row.id not in gone]
+        return True
+
+    @at_once
+    def kinds(self) -> list[str]:
+        """Return every kind that there is a table for."""
+        return sorted(self._by_kind)
 
     def _of(self, day: int) -> Iterator[SettledRow]:
         return (row for row in self._history.rows if day_of(row.settled_at) == day)

@@ -9,13 +9,13 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
+from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.orders import Order, Orders, listening_to_signals
 from duequeue.cli.worker.serving import Serving, serving
 from duequeue.cli.worker.settings import Settings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Counter, Tally
-from duequeue.cli.worker.terminal import Terminal
 from duequeue.connect import backend_for
 
 REPORT_SECONDS = 0.5

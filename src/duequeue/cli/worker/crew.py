@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from duequeue.backoff import Backoff
+from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
 from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.orders import (
@@ -23,7 +24,6 @@ from duequeue.cli.worker.orders import (
 from duequeue.cli.worker.settings import Settings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Tally
-from duequeue.cli.worker.terminal import Terminal
 from duequeue.connect import backend_for
 from duequeue.errors import DueQueueError
 from duequeue.queue import Queue

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable
-from datetime import timedelta
 from time import monotonic
 
+from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.tally import Tally
-from duequeue.cli.worker.terminal import Terminal
+from duequeue.wording import words_for
 
 # The time that rates and lateness are told of.
 WINDOW_SECONDS = 5.0
@@ -22,15 +22,6 @@ def status_line(queue_name: str, now: Tally, earlier: Tally, seconds: float) -> 
         parts.append(f"{words_for((now.lateness - earlier.lateness) / first)} late")
     parts.append(f"{now.in_hand:,} in hand")
     return f"{queue_name}: {', '.join(parts)}"
-
-
-def words_for(span: timedelta) -> str:
-    """Write a span of time the way it is said."""
-    seconds = max(0.0, span.total_seconds())
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        if seconds >= size * (2 if unit == "days" else 1):
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds * 1000:.0f} ms"
 
 
 class Status:

@@ -1,7 +1,7 @@
 """The history of the SQL stores; see `history_table.HistoryTable`."""
 
 from duequeue.history_table import DayBounds, HistorySteps, SettledRow
-from duequeue.stores.sql.commands import BEGIN, Query, Row
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
 
 
 class SqlHistoryTable:
@@ -34,3 +34,13 @@ class SqlHistoryTable:
             return False
         yield Query("remove_history_day", {"day": day})
         return True
+
+    def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
+        """Count and remove in one statement."""
+        removed: int = yield Execute("remove_history_rows", {"day": day, **bounds._asdict()})
+        return removed == bounds.rows
+
+    def kinds(self) -> HistorySteps[list[str]]:
+        """Read the table of kinds, which is small."""
+        rows: list[Row] = yield Query("list_kinds")
+        return [kind for (kind,) in rows]

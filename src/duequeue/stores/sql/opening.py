@@ -17,15 +17,20 @@ _history_days = Shared(HistoryDays)
 def open_store(
     dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool, history: bool
 ) -> Steps[SqlStore]:
+    """Get a kind ready, with the watermark that all of this process share."""
+    found = yield from find_kind(dialect, kind, migrate=migrate)
+    settling = Settling(found.id, _history_days.get(place) if history else None)
+    return SqlStore(found, settling, sweep_interval, _watermarks.get((place, kind)))
+
+
+def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:
     """Check or create the tables, and look up the small number that stands for a kind."""
     yield from ensure_schema(dialect, migrate=migrate)
     rows: list[Row] = yield Query("find_kind", {"kind": kind})
     if not rows:
         yield Execute("add_kind", {"kind": kind})
         rows = yield Query("find_kind", {"kind": kind})
-    found = Kind(rows[0][0], kind)
-    settling = Settling(found.id, _history_days.get(place) if history else None)
-    return SqlStore(found, settling, sweep_interval, _watermarks.get((place, kind)))
+    return Kind(rows[0][0], kind)
 
 
 def open_history(dialect: str, *, migrate: bool) -> Steps[SqlHistoryTable]:

@@ -75,6 +75,7 @@ _BYTEA = _ArrayType(17, 1001, _bytes)
 # The columns that operations give in a QueryEach.
 _COLUMNS: Mapping[str, _ArrayType] = {
     "id": _BIGINT,
+    "part": _BIGINT,
     "token": _BIGINT,
     "due_at": _BIGINT,
     "delivered_at": _BIGINT,

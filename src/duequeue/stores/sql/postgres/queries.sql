@@ -524,3 +524,171 @@ SELECT duequeue_lock_history_day(:day);
 
 -- name: remove_history_day
 SELECT duequeue_remove_history_day(:day);
+
+-- name: remove_history_rows
+-- The count and the deletion see the same rows: one that commits meanwhile, under an id among theirs,
+-- stays. Its first or last row being gone, a range is never removed twice.
+DELETE FROM duequeue_history
+WHERE
+    settled_at >= :day AND settled_at < :day + 86400000
+    AND id >= :first_id AND id <= :last_id
+    AND (
+        SELECT count(*) = :rows AND min(found.id) = :first_id AND max(found.id) = :last_id
+        FROM duequeue_history AS found
+        WHERE
+            found.settled_at >= :day AND found.settled_at < :day + 86400000
+            AND found.id >= :first_id AND found.id <= :last_id
+    );
+
+-- name: list_kinds
+SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: list_staged
+SELECT part, count(*) FROM duequeue_stage
+WHERE writer = :writer AND batch = :batch
+GROUP BY part;
+
+-- name: discard_staged
+DELETE FROM duequeue_stage
+WHERE writer = :writer AND batch = :batch AND part = ANY(CAST(:part AS bigint []));
+
+-- name: merge_staged
+-- As offer_messages, for rows that are in the database already; of two parts that name the same
+-- key, one wins. The counts alone are returned: created and updated.
+WITH merged AS (
+    INSERT INTO duequeue_message AS stored
+        (kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    FROM (
+        SELECT DISTINCT ON (key) key, payload, headers, due_at
+        FROM duequeue_stage
+        WHERE writer = :writer AND batch = :batch AND replace = :replace
+        ORDER BY key, part
+    ) AS staged
+    ORDER BY key
+    ON CONFLICT (kind_id, key) DO UPDATE
+    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+        headers = excluded.headers, attempt = 0, updated_at = :now,
+        leased_until = -62135596800000, lease_token = 0
+    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    RETURNING updated_at IS NULL AS created
+)
+SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
+
+-- name: empty_stage
+-- Earlier batches too: what a failed try of one of them left behind.
+DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
+
+-- name: open_commit
+-- Returns nothing if this batch, or a later one, is merged already. Whoever merges the same batch
+-- at the same time waits here for the other.
+INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
+VALUES (:kind_id, :app, :batch, :now)
+ON CONFLICT (kind_id, app) DO UPDATE
+SET batch = excluded.batch, committed_at = excluded.committed_at
+WHERE stored.batch < excluded.batch
+RETURNING batch;
+
+-- name: close_commit
+UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: take_commit
+DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
+RETURNING created, updated, ignored;
+
+-- name: gather_stream_batch
+-- Locks what is due and writes its ids down; nothing of it visits the client. The next statement
+-- leases it. Unlike a poll's claim it waits for the disk: a micro-batch that is in Spark's log must
+-- not lose its leases with a crash of the server.
+INSERT INTO duequeue_stream_batch
+    (kind_id, consumer, sequence, slice, leased_until, last_due_at, ids)
+SELECT
+    :kind_id, CAST(:consumer AS text), CAST(:sequence AS bigint), slice, CAST(:until AS bigint),
+    max(due_at), array_agg(id ORDER BY due_at, id)
+FROM (
+    SELECT
+        due_at, id,
+        (row_number() OVER (ORDER BY due_at, id) - 1) / CAST(:slice_size AS bigint) AS slice
+    FROM (
+        SELECT due_at, id FROM duequeue_message
+        WHERE kind_id = :kind_id AND due_at <= :due_until AND id <= :last_id
+            AND (due_at, id) > (:after_due, :after_id) AND leased_until <= :now
+        ORDER BY due_at, id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+) AS numbered
+GROUP BY slice
+RETURNING last_due_at, ids[cardinality(ids)], cardinality(ids);
+
+-- name: lease_gathered
+UPDATE duequeue_message
+SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+WHERE id = ANY(ARRAY(
+    SELECT unnest(ids) FROM duequeue_stream_batch
+    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+));
+
+-- name: list_stream_batches
+SELECT sequence, count(*), CAST(sum(cardinality(ids)) AS bigint)
+FROM duequeue_stream_batch WHERE kind_id = :kind_id AND consumer = :consumer
+GROUP BY sequence
+ORDER BY sequence;
+
+-- name: extend_stream_batch
+UPDATE duequeue_message SET leased_until = :until
+WHERE id = ANY(ARRAY(
+    SELECT unnest(ids) FROM duequeue_stream_batch
+    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+)) AND lease_token = :token;
+
+-- name: note_stream_lease
+UPDATE duequeue_stream_batch SET leased_until = :until
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
+-- name: remove_stream_batch
+DELETE FROM duequeue_message
+WHERE id = ANY(ARRAY(
+    SELECT unnest(ids) FROM duequeue_stream_batch
+    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+)) AND lease_token = :token;
+
+-- name: forget_stream_batch
+DELETE FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
+-- name: forget_stale_batches
+-- Of consumers that never came back.
+DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
+
+-- name: list_slice
+SELECT unnest(ids) FROM duequeue_stream_batch
+WHERE
+    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+
+-- name: read_leased
+SELECT
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
+    updated_at, CAST(NULL AS bigint) AS leased_until, id
+FROM duequeue_message
+WHERE id = ANY(CAST(:id AS bigint [])) AND lease_token = :token;
+
+-- name: last_message
+SELECT coalesce(max(id), 0) FROM duequeue_message;
+
+-- name: measure_messages
+-- In pages: a snapshot is read by ranges of the table itself, so that each part of it is read once.
+SELECT
+    CAST(0 AS bigint),
+    pg_relation_size('duequeue_message') / CAST(current_setting('block_size') AS bigint);
+
+-- name: read_messages
+SELECT
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
+    updated_at, nullif(leased_until, -62135596800000)
+FROM duequeue_message
+WHERE
+    kind_id = :kind_id
+    AND ctid >= CAST(concat('(', CAST(:first AS bigint), ',0)') AS tid)
+    AND ctid < CAST(concat('(', CAST(:last AS bigint), ',0)') AS tid);

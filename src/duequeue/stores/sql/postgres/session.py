@@ -44,7 +44,7 @@ class PostgresSession:
         """Run one operation; single statements commit by themselves."""
         with translated(self._settings.address), self._connection() as connection:
             try:
-                return drive(operation(), performer(connection))
+                return drive(operation(), self._performer(connection))
             except psycopg.Error as error:
                 if must_reconnect(error):
                     connection.close()
@@ -81,6 +81,9 @@ class PostgresSession:
         register_integers(connection)
         if self._settings.session_settings:
             connection.execute(self._settings.session_settings)
+
+    def _performer(self, connection: psycopg.Connection) -> Callable[[Any], object]:
+        return performer(connection)
 
     def _probe(self) -> None:
         psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments).close()

@@ -2,9 +2,9 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from duequeue.errors import QueueClosed, StoreError
 from duequeue.steps import drive
@@ -52,7 +52,7 @@ class SqliteSession:
                 self._connection = _connect(self._path, self._synchronous)
             connection = self._connection
             try:
-                result = drive(operation(), Performer(connection))
+                result = drive(operation(), self._performer(connection))
                 if connection.in_transaction:
                     connection.commit()
             except BaseException:
@@ -67,6 +67,9 @@ class SqliteSession:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
+
+    def _performer(self, connection: sqlite3.Connection) -> Callable[[Any], object]:
+        return Performer(connection)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -1,0 +1,77 @@
+"""How rows get into an archive: staged, counted, and moved into place, through any crash.
+
+    _staging/rows/queue=orders/part-….parquet     being written; thrown away after a crash
+    _staging/manifest.json                        complete and counted: they will be moved
+    day=2026-03-01/queue=orders/part-….parquet    in place
+    day=2026-03-01/_manifest-….json               all of a batch is in place
+
+Spark overlooks names that begin with an underscore.
+"""
+
+from datetime import date
+from uuid import uuid4
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_frames import day_folder
+from duequeue.pipeline.history_source import SETTLED
+
+STAGING = "_staging"
+ROWS = f"{STAGING}/rows"
+MANIFEST = f"{STAGING}/manifest.json"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What one batch brings into a day of the archive."""
+
+    day: date
+    rows: int
+    first_id: int
+    last_id: int
+    rows_by_queue: dict[str, int]
+
+
+class Batches:
+    """The batches of one archive, one at a time."""
+
+    def __init__(self, spark: SparkSession, folder: Folder) -> None:
+        self._spark = spark
+        self._folder = folder
+
+    def recover(self) -> Manifest | None:
+        """Finish the batch of an interrupted run if it was sealed, or else throw it away."""
+        if self._folder.has(MANIFEST):
+            return self.publish()
+        self.discard()
+        return None
+
+    def stage(self, rows: DataFrame) -> dict[str, int]:
+        """Write rows, and count by queue what has been written."""
+        self.discard()
+        path = self._folder.of(ROWS)
+        rows.write.partitionBy("queue").parquet(path)
+        written = self._spark.read.schema(SETTLED).parquet(path)
+        return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
+
+    def seal(self, manifest: Manifest) -> None:
+        """Declare the staged rows complete: from now on they are sure to get into the archive."""
+        content = msgspec.json.format(msgspec.json.encode(manifest))
+        self._folder.write(MANIFEST, content)
+
+    def publish(self) -> Manifest:
+        """Move what is sealed into place; after an interruption, the rest of it."""
+        manifest = msgspec.json.decode(self._folder.read(MANIFEST), type=Manifest)
+        day = day_folder(manifest.day)
+        for queue in self._folder.names(ROWS):
+            if queue.startswith("queue="):
+                for file in self._folder.names(f"{ROWS}/{queue}"):
+                    self._folder.move(f"{ROWS}/{queue}/{file}", f"{day}/{queue}/{file}")
+        self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
+        self.discard()
+        return manifest
+
+    def discard(self) -> None:
+        """Throw away what is staged."""
+        self._folder.delete(STAGING)

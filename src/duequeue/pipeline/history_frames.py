@@ -1,0 +1,36 @@
+"""The history as DataFrames: from the database, and from an archive."""
+
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DateType, StructType
+
+from duequeue.history_table import DayBounds
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_source import SETTLED, HistorySource
+
+ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
+
+# What a row is known by. Ids begin anew in a new database, which may have the same archive.
+IDENTITY = ["id", "key", "settled_at"]
+
+
+def live_rows(spark: SparkSession, url: str, day: date, bounds: DayBounds) -> DataFrame:
+    """Read a day's rows between two ids from the database, part by part on executors."""
+    spark.dataSource.register(HistorySource)
+    options = {"url": url, "day": day.isoformat(), **bounds._asdict()}
+    return spark.read.format(HistorySource.name()).options(**options).load()
+
+
+def archived_rows(spark: SparkSession, folder: Folder, first: date, last: date) -> DataFrame:
+    """Read the days of an archive from one to another; queues keep names that look like numbers."""
+    days = [name for name in folder.names() if day_folder(first) <= name <= day_folder(last)]
+    if not days:
+        return spark.createDataFrame([], ARCHIVED)
+    paths = [folder.of(name) for name in days]
+    return spark.read.schema(ARCHIVED).option("basePath", folder.path).parquet(*paths)
+
+
+def day_folder(day: date) -> str:
+    """Return the name of a day's folder in an archive."""
+    return f"day={day.isoformat()}"

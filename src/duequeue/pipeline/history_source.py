@@ -1,0 +1,115 @@
+"""Where Spark reads the history of a database: one day, between two ids, part by part."""
+
+from collections.abc import Iterator
+from datetime import date
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType, TimestampType
+
+from duequeue.history import History
+from duequeue.history_table import DayBounds, SettledRow
+
+PART_ROWS = 250_000
+PAGE_ROWS = 10_000
+
+SETTLED = (
+    StructType()
+    .add("id", LongType())
+    .add("key", StringType())
+    .add("type", StringType())
+    .add("due_at", TimestampType())
+    .add("delivered_at", TimestampType())
+    .add("settled_at", TimestampType())
+    .add("attempts", IntegerType())
+    .add("outcome", StringType())
+    .add("queue", StringType())
+)
+
+_INSTANT = pa.timestamp("us", "UTC")
+
+
+class HistorySource(DataSource):
+    """`format("duequeue-history")`, with the options url, day, first_id, last_id and rows."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format(…)`."""
+        return "duequeue-history"
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return SETTLED
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
+        """Read on executors."""
+        given = self.options
+        bounds = DayBounds(*(int(given[name]) for name in DayBounds._fields))
+        return HistoryReader(given["url"], date.fromisoformat(given["day"]), bounds)
+
+
+class IdRange(NamedTuple):
+    """Ids above one and up to another."""
+
+    after_id: int
+    until_id: int
+
+
+class Part(InputPartition):
+    """A range of ids."""
+
+    value: IdRange
+
+
+class HistoryReader(DataSourceReader):
+    """Opens the history once for each part; the driver holds no rows."""
+
+    def __init__(self, url: str, day: date, bounds: DayBounds) -> None:
+        self._url = url
+        self._day = day
+        self._bounds = bounds
+
+    def partitions(self) -> list[InputPartition]:
+        """Cut the ids into ranges."""
+        return [Part(ids) for ids in id_ranges(self._bounds, PART_ROWS)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one range, page by page."""
+        after_id, until_id = partition.value
+        with History.open(self._url, migrate=False) as history:
+            while rows := history.day_rows(self._day, after_id, until_id, PAGE_ROWS):
+                yield as_batch(rows)
+                after_id = rows[-1].id
+
+
+def id_ranges(bounds: DayBounds, most_rows: int) -> list[IdRange]:
+    """Cut a day into equal ranges of ids, of so many rows if they lie evenly."""
+    parts = max(1, ceil(bounds.rows / most_rows))
+    before, ids = bounds.first_id - 1, bounds.last_id - bounds.first_id + 1
+    cuts = [before + ids * number // parts for number in range(parts + 1)]
+    return [IdRange(*cut) for cut in pairwise(cuts)]
+
+
+def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
+    """Return rows as Spark takes them."""
+    ids, kinds, keys, due, delivered, settled, attempts, outcomes = zip(*rows, strict=True)
+    names = [kind.partition("|") for kind in kinds]
+    columns = {
+        "id": pa.array(ids, pa.int64()),
+        "key": pa.array(keys, pa.string()),
+        "type": pa.array([type_name for _, _, type_name in names], pa.string()),
+        "due_at": _instants(due),
+        "delivered_at": _instants(delivered),
+        "settled_at": _instants(settled),
+        "attempts": pa.array(attempts, pa.int32()),
+        "outcome": pa.array(outcomes, pa.string()),
+        "queue": pa.array([name for name, _, _ in names], pa.string()),
+    }
+    return pa.record_batch(columns)
+
+
+def _instants(millis: tuple[int | None, ...]) -> pa.Array:
+    return pa.array(millis, pa.timestamp("ms", "UTC")).cast(_INSTANT)

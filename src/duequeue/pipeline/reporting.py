@@ -1,0 +1,118 @@
+"""`report`: how many, how late, what went wrong, what is to come; a page, and its tables."""
+
+from datetime import UTC, timedelta
+from functools import reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - so it is written everywhere
+
+from duequeue.clock import Clock, SystemClock
+from duequeue.connect import backend_for, bulk_backend_for
+from duequeue.history import History
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
+from duequeue.pipeline.history_source import SETTLED
+from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.report_frames import HOUR, facts, forecast, start_of
+from duequeue.pipeline.report_page import STEPS, Period, page
+from duequeue.pipeline.report_tables import Tables
+from duequeue.spark import DueQueueSource, register
+
+PAGE = "report.html"
+
+
+class Report(NamedTuple):
+    """Where the page is, and how many messages it is about."""
+
+    page: Path
+    settled: int
+
+
+def report(
+    spark: SparkSession,
+    *,
+    folder: str | Path,
+    archive: str | Path | None = None,
+    url: str | None = None,
+    days: int = 7,
+    step: timedelta = HOUR,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Report on an archive, on what a database still has of its history, or on both.
+
+    What is to come is told of a database only.
+    """
+    if archive is None and url is None:
+        raise ValueError("name an archive, a url, or both: there is nothing to report on")
+    if type(days) is not int or days < 1:
+        raise ValueError(f"days must be a whole number above 0, not {days!r}")
+    if step not in STEPS:
+        raise ValueError(f"step must be an hour, a minute or a second, not {step!r}")
+    now = (clock or SystemClock()).now().astimezone(UTC)
+    period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
+    where, told = Path(folder), progress or Silence()
+    settled, scheduled = _read(spark, archive, url, period)
+    counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
+    try:
+        with following(spark, told, "counting"):
+            tables = Tables.of(counted, forecast(scheduled, now))
+    finally:
+        counted.unpersist()
+    told.step("drawing")
+    names = tables.write(where / "tables")
+    (where / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
+    return Report(where / PAGE, tables.total["settled"][0].as_py())
+
+
+def _read(
+    spark: SparkSession, archive: str | Path | None, url: str | None, period: Period
+) -> tuple[DataFrame, DataFrame]:
+    """Return what was settled, and what is scheduled."""
+    archived = _archived(spark, archive, period)
+    if url is None:
+        return archived, _scheduled(spark, "", [])
+    bulk_backend_for(url)  # says what is wrong with it
+    with History.open(url) as history:
+        live = _live(spark, url, history, period)
+        scheduled = _scheduled(spark, url, history.kinds())
+    # While the archive takes over a day, its rows are in both.
+    return archived.unionByName(live.join(archived, IDENTITY, "left_anti")), scheduled
+
+
+def _archived(spark: SparkSession, archive: str | Path | None, period: Period) -> DataFrame:
+    if archive is None:
+        return spark.createDataFrame([], SETTLED)
+    folder = Folder(spark, archive)
+    if not folder.has(""):
+        raise ValueError(
+            f"archive {folder.path} is not there: run the archive job first, or leave it out"
+        )
+    days = archived_rows(spark, folder, period.since.date(), period.now.date())
+    return days.select(*SETTLED.fieldNames())
+
+
+def _live(spark: SparkSession, url: str, history: History, period: Period) -> DataFrame:
+    days = sorted({found.day for found in history.days() if found.day >= period.since.date()})
+    frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
+    return reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
+
+
+def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
+    register(spark)
+    frames = []
+    for kind in kinds:
+        queue, _, codec = kind.partition("|")
+        source = spark.read.format(DueQueueSource.name()).schema("deliver_at timestamp")
+        messages = source.options(url=url, queue=queue, codec=codec).load()
+        frames.append(messages.select(F.lit(queue).alias("queue"), "deliver_at"))
+    nothing = spark.createDataFrame([], "queue string, deliver_at timestamp")
+    return reduce(DataFrame.unionByName, frames, nothing)
+
+
+def _sources(archive: str | Path | None, url: str | None) -> list[str]:
+    """Name the sources, without secrets."""
+    named = [] if archive is None else [f"the archive {Path(archive).name}"]
+    return named if url is None else [*named, backend_for(url).address]

@@ -1,0 +1,52 @@
+"""Where messages come from: files of any format that Spark reads, or a table."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType
+
+# Where Spark puts a line that it cannot read.
+CORRUPT = "_corrupt_record"
+TABLE = "table"
+
+_FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".orc": "orc"}
+
+
+def read_source(
+    spark: SparkSession, source: str | Path, form: str | None, options: Mapping[str, str]
+) -> DataFrame:
+    """Read files, of the format that their ending tells unless it is given, or a table."""
+    place = str(source)
+    form = form or _form_of(place)
+    if form == TABLE:
+        return spark.read.options(**options).table(place)
+    try:
+        return _read_files(spark, place, form, options)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            raise ValueError(f"source {place!r} is not there") from None
+        raise
+
+
+def _read_files(
+    spark: SparkSession, place: str, form: str, options: Mapping[str, str]
+) -> DataFrame:
+    reader = spark.read.format(form).options(**options)
+    if form != "csv":
+        return reader.load(place)
+    header = {name.lower() for name in options}.isdisjoint({"header", "schema"})
+    reader = reader.option("header", "true") if header else reader
+    schema = reader.load(place).schema.add(CORRUPT, StringType())
+    return reader.schema(schema).option("columnNameOfCorruptRecord", CORRUPT).load(place)
+
+
+def _form_of(place: str) -> str:
+    for ending, form in _FORMATS.items():
+        if place.lower().rstrip("/*").removesuffix(".gz").endswith(ending):
+            return form
+    raise ValueError(
+        f"source {place!r} has no ending that tells its format: give csv, json, parquet, "
+        f"another format that Spark reads, or {TABLE}"
+    )

@@ -1,0 +1,8 @@
+"""DueQueue on Spark: `format("duequeue")`, and a bulk offer that tells its counts."""
+
+from duequeue.bulk import OfferCounts
+from duequeue.spark.offering import offer, register
+from duequeue.spark.session import local_session, open_session
+from duequeue.spark.source import DueQueueSource
+
+__all__ = ["DueQueueSource", "OfferCounts", "local_session", "offer", "open_session", "register"]

@@ -1,0 +1,48 @@
+"""`spark.read.format("duequeue")`: a snapshot of the queue, which changes nothing."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from duequeue.bulk import SnapshotPart
+from duequeue.connect import bulk_backend_for
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import Options
+from duequeue.spark.rows import RowReader
+
+PAGE_ROWS = 10_000
+
+
+class Part(InputPartition):
+    """A part of the snapshot of one kind of message."""
+
+    def __init__(self, kind_id: int, part: SnapshotPart) -> None:
+        super().__init__(part)
+        self.kind_id = kind_id
+
+
+class BatchReader(DataSourceReader):
+    """Plans the parts on the driver, reads each on an executor."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """Take the snapshot."""
+        options = self._options
+        with OpenBulk(options) as bulk:
+            parts = bulk.snapshots().plan(options.num_partitions, options.snapshot_timeout / 1000)
+            return [Part(bulk.store.kind_id, part) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one part."""
+        if not isinstance(partition, Part):
+            raise TypeError(f"partition must be one of ours, not {partition!r}")
+        reader = RowReader(self._schema)
+        page = self._options.batch_size or PAGE_ROWS
+        snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
+        for rows in snapshots.read(partition.value, page, with_payload=reader.with_payload):
+            yield reader.batch(rows)

@@ -1,0 +1,53 @@
+"""`df.write.format("duequeue")`: a bulk offer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from duequeue.bulk import OfferCounts
+from duequeue.spark.offered import CHUNK_ROWS, chunks, prepared
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import Options
+
+
+@dataclass
+class Offered(WriterCommitMessage):
+    """What became of one partition."""
+
+    counts: OfferCounts
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Offers each partition in chunks; a chunk is a transaction."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Offered:
+        """Offer one partition, expecting new keys until the first that is not."""
+        options, total, expect_new = self._options, OfferCounts(), True
+        with OpenBulk(options) as bulk:
+            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS):
+                rows = prepared(chunk, options)
+                ingest = partial(bulk.store.ingest, rows, bulk.now(), expect_new=expect_new)
+                counts, expect_new = bulk.run(ingest)
+                if counts.created or counts.updated:
+                    bulk.announce(pc.min(rows["due_at"]).as_py())
+                twice = OfferCounts(ignored=chunk.num_rows - rows.num_rows)
+                total = total.plus(counts).plus(twice)
+        return Offered(total)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Leave a note of the counts, if a run was named."""
+        if self._options.run_id is None:
+            return
+        total = OfferCounts()
+        for message in messages:
+            if isinstance(message, Offered):
+                total = total.plus(message.counts)
+        with OpenBulk(self._options) as bulk:
+            bulk.run(partial(bulk.store.record, self._options.run_id, total, bulk.now()))

@@ -1,0 +1,76 @@
+"""What keeps a row from being offered: told row by row, for whole Arrow batches at once."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from duequeue.headers import MAX_HEADERS_BYTES, encode_headers
+from duequeue.instants import EARLIEST, LATEST
+from duequeue.message import MAX_KEY_LENGTH, MAX_PAYLOAD_BYTES
+
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class Fault(NamedTuple):
+    """A column, in which rows it is wrong, in what way, and what may help."""
+
+    column: str
+    rows: pa.Array
+    what: str
+    remedy: str = ""
+
+
+def faults(columns: Mapping[str, pa.Array], codec: str) -> Iterator[Fault]:
+    """Check the columns of messages; instants are milliseconds."""
+    for name, column in columns.items():
+        if name != "headers":
+            yield Fault(name, pc.is_null(column), "is null")
+    yield from _of_keys(columns["key"])
+    yield from _of_payloads(columns["payload"], codec)
+    due = columns["due_at"]
+    beyond = pc.or_(pc.less(due, EARLIEST), pc.greater(due, LATEST))
+    yield Fault("due_at", beyond, "lies outside of the years 1 to 9999")
+    if "headers" in columns:
+        wrong = [not _are_headers(pairs) for pairs in columns["headers"].to_pylist()]
+        yield Fault(
+            "headers",
+            pa.array(wrong, pa.bool_()),
+            f"has a null in it, or takes above {MAX_HEADERS_BYTES} bytes",
+        )
+
+
+def _of_keys(keys: pa.Array) -> Iterator[Fault]:
+    lengths = pc.utf8_length(keys)
+    yield Fault("key", pc.equal(lengths, 0), "is empty")
+    long = pc.greater(lengths, MAX_KEY_LENGTH)
+    yield Fault("key", long, f"has above {MAX_KEY_LENGTH} characters")
+    yield Fault("key", pc.match_substring(keys, "\0"), "has a NUL in it")
+
+
+def _of_payloads(payloads: pa.Array, codec: str) -> Iterator[Fault]:
+    above = pc.greater(pc.binary_length(payloads), MAX_PAYLOAD_BYTES)
+    yield Fault("payload", above, f"has above {MAX_PAYLOAD_BYTES} bytes")
+    if codec == "json":
+        # What is no JSON would be buried by the first consumer that polls it.
+        wrong = [payload is not None and not _is_json(payload) for payload in payloads.to_pylist()]
+        remedy = "use to_json(…), or the option codec=text for plain text"
+        yield Fault("payload", pa.array(wrong, pa.bool_()), "is no JSON", remedy)
+
+
+def _is_json(payload: bytes) -> bool:
+    try:
+        _check_json(payload)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _are_headers(pairs: list[tuple[str, str]] | None) -> bool:
+    try:
+        encode_headers(dict(pairs) if pairs else None)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,32 @@
+"""Keeps leases alive while a micro-batch runs."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from duequeue.errors import StoreError
+
+logger = logging.getLogger("duequeue.spark")
+
+
+class Heartbeat:
+    """Calls `extend` at once and then every so many seconds, on a thread of its own."""
+
+    def __init__(self, extend: Callable[[], object], seconds: float) -> None:
+        self._extend = extend
+        self._seconds = seconds
+        self._stopped = threading.Event()
+        thread = threading.Thread(target=self._beat, name="duequeue-heartbeat", daemon=True)
+        thread.start()
+
+    def stop(self) -> None:
+        """Stop before the next beat."""
+        self._stopped.set()
+
+    def _beat(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._extend()
+            except StoreError:
+                logger.exception("leases were not extended; trying again")
+            self._stopped.wait(self._seconds)

@@ -1,0 +1,145 @@
+"""What a DataFrame offers: its columns checked, its batches as a store takes them."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from duequeue.headers import encode_headers
+from duequeue.spark.faults import Fault, faults
+from duequeue.spark.options import Options
+
+CHUNK_ROWS = 50_000
+CHUNK_BYTES = 64 * 1024 * 1024
+
+_COLUMNS: dict[str, tuple[type[DataType], ...]] = {
+    "key": (StringType,),
+    "payload": (StringType, BinaryType),
+    "due_at": (TimestampType, LongType),
+    "headers": (MapType,),
+    "replace": (BooleanType,),
+}
+_REQUIRED = ("key", "payload", "due_at")
+
+
+def check_columns(schema: StructType, options: Options) -> None:
+    """Raise unless these columns can be offered."""
+    names = schema.fieldNames()
+    for name in _REQUIRED:
+        if name not in names:
+            raise ValueError(f"column {name!r} is missing; the DataFrame has: {', '.join(names)}")
+    for column in schema.fields:
+        if column.name not in _COLUMNS:
+            raise ValueError(
+                f"column {column.name!r} cannot be written: select only "
+                f"{', '.join(_COLUMNS)}, the last two if need be"
+            )
+        _check_type(column.name, column.dataType)
+    if "replace" in names and options.mode == "ignore":
+        raise ValueError("column 'replace' contradicts the option mode=ignore: leave one of them")
+
+
+def _check_type(name: str, kind: DataType) -> None:
+    if isinstance(kind, TimestampNTZType):
+        raise TypeError(
+            f"column {name!r} has no time zone ({kind.simpleString()}): "
+            "cast it to timestamp, which takes it as of the session's zone"
+        )
+    wanted = _COLUMNS[name]
+    if not isinstance(kind, wanted) or (isinstance(kind, MapType) and not _maps_strings(kind)):
+        expected = (
+            "map<string,string>"
+            if name == "headers"
+            else " or ".join(each().simpleString() for each in wanted)
+        )
+        raise TypeError(f"column {name!r} must be {expected}, not {kind.simpleString()}")
+
+
+def _maps_strings(kind: MapType) -> bool:
+    return isinstance(kind.keyType, StringType) and isinstance(kind.valueType, StringType)
+
+
+def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+    """Gather Spark's batches into larger ones, each a transaction."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        for start in range(0, batch.num_rows, most):
+            waiting.append(batch.slice(start, most))
+            rows = sum(each.num_rows for each in waiting)
+            if rows >= most or sum(each.nbytes for each in waiting) >= CHUNK_BYTES:
+                yield pa.concat_batches(waiting)
+                waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
+    """Check a batch whole, and return it as `bulk.BulkStore` takes it: by key, each key once."""
+    columns = columns_of(chunk)
+    for fault in faults(columns, options.codec):
+        _refuse(fault, columns["key"])
+    upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
+    rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}
+    return _sorted_once(pa.record_batch(rows))
+
+
+def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Return the columns of messages as they are checked and stored."""
+    columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+    return {
+        **columns,
+        "key": chunk["key"].cast(pa.string()),
+        "payload": chunk["payload"].cast(pa.binary()),
+        "due_at": _millis(chunk["due_at"]),
+    }
+
+
+def _millis(column: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        floored = pc.floor_temporal(column, unit="millisecond")
+        column = floored.cast(pa.timestamp("ms", column.type.tz))
+    return column.cast(pa.int64())
+
+
+def _headers(column: pa.Array | None, chunk: pa.RecordBatch) -> pa.Array:
+    if column is None or column.null_count == len(column):
+        return pa.nulls(chunk.num_rows, pa.string())
+    encoded = [encode_headers(dict(pairs) if pairs else None) for pairs in column.to_pylist()]
+    return pa.array(encoded, pa.string())
+
+
+def _sorted_once(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Sort by key; of the same key twice keep what offering one by one would leave."""
+    rows = rows.take(pc.sort_indices(rows["key"]))
+    keys = rows["key"]
+    if not pc.any(pc.equal(keys[1:], keys[:-1])).as_py():
+        return rows
+    kept: dict[str, int] = {}
+    for at, (key, replace) in enumerate(
+        zip(keys.to_pylist(), rows["replace"].to_pylist(), strict=True)
+    ):
+        if replace or key not in kept:
+            kept[key] = at
+    return rows.take(pa.array(kept.values(), pa.int64()))
+
+
+def _refuse(fault: Fault, keys: pa.Array) -> None:
+    at = pc.index(fault.rows, value=True).as_py()
+    if at >= 0:
+        key = keys[at].as_py()
+        shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - to be read
+        remedy = f": {fault.remedy}" if fault.remedy else ""
+        raise ValueError(
+            f"column {fault.column!r} {fault.what} in the row with the key {shown}{remedy}"
+        )

@@ -1,0 +1,34 @@
+"""A bulk offer that tells what became of it."""
+
+from functools import partial
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue.bulk import OfferCounts
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.source import DueQueueSource
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("duequeue")` known where Spark does not find it by itself."""
+    spark.dataSource.register(DueQueueSource)
+
+
+def offer(
+    frame: DataFrame, *, url: str, queue: str, distribute: bool = True, **options: str
+) -> OfferCounts:
+    """Offer a DataFrame and count what was created, updated and ignored.
+
+    Rows of the same key are brought together first, so that they are offered by one writer;
+    `distribute=False` spares that shuffle where each key comes once.
+    """
+    run_id = str(uuid4())
+    given = {**options, "url": url, "queue": queue, "runId": run_id}
+    checked = parse(given)
+    if distribute and "key" in frame.columns:
+        frame = frame.repartition("key")
+    frame.write.format(DueQueueSource.name()).options(**given).mode("append").save()
+    with OpenBulk(checked) as bulk:
+        return bulk.run(partial(bulk.store.take_record, run_id)) or OfferCounts()

@@ -1,0 +1,130 @@
+"""The options of `format("duequeue")`, checked once."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from duequeue.connect import bulk_backend_for
+from duequeue.message import checked_name, checked_type_name
+
+_SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
+_UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
+_MOST = 2**31 - 1
+# What Spark itself reads, and passes on.
+_SPARKS_OWN = {"checkpointlocation"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a reader or writer was told; durations in milliseconds. The URL stays out of sight."""
+
+    url: str = field(repr=False)
+    queue: str
+    codec: str = "json"
+    payload_type: str = "string"
+    mode: str = "upsert"
+    num_partitions: int | None = None
+    batch_size: int | None = None
+    lease: int = 300_000
+    max_messages_per_trigger: int = 100_000
+    snapshot_timeout: int = 600_000
+    consumer_id: str | None = None
+    txn_app_id: str | None = None
+    run_id: str | None = None
+    migrate: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The kind of message, as `Queue.open` forms it."""
+        return f"{self.queue}|{self.codec}"
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """Return the options as given to Spark, whose names know no case; or say which is wrong."""
+    known = {name.lower(): name for name in _OPTIONS}
+    given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
+    for name in given:
+        if name.lower() not in known:
+            near = get_close_matches(name.lower(), known, n=1, cutoff=0)
+            raise ValueError(
+                f"option {name!r} is not known; did you mean {known[near[0]]!r}? "
+                f"known are: {', '.join(_OPTIONS)}"
+            )
+    values = {known[name.lower()]: value for name, value in given.items()}
+    for name in ("url", "queue"):
+        if not values.get(name):
+            raise ValueError(f"option {name!r} is missing: add .option({name!r}, …)")
+    parsed = {_field(name): _OPTIONS[name](name, value) for name, value in values.items()}
+    if "payload_type" not in parsed and parsed.get("codec") == "bytes":
+        parsed["payload_type"] = "binary"
+    return Options(**parsed)
+
+
+def _field(name: str) -> str:
+    return re.sub(r"([A-Z])", r"_\1", name).lower()
+
+
+def _text(name: str, value: str) -> str:
+    if not 1 <= len(value) <= 200 or "\0" in value:  # noqa: PLR2004 - as a key
+        raise ValueError(f"option {name!r} must have 1 to 200 characters, none of them NUL")
+    return value
+
+
+def _queue(_: str, value: str) -> str:
+    return checked_name(value)
+
+
+def _codec(_: str, value: str) -> str:
+    return checked_type_name(value)
+
+
+def _url(_: str, value: str) -> str:
+    bulk_backend_for(value)  # contacts nobody, and says what is wrong with it
+    return value
+
+
+def _number(name: str, value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= _MOST:
+        raise ValueError(f"option {name!r} must be a whole number above 0, not {value!r}")
+    return int(value)
+
+
+def _span(name: str, value: str) -> int:
+    found = _SPAN.fullmatch(value.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"option {name!r} must be a time such as '5 minutes', not {value!r}")
+    number, *units = found.groups()
+    return int(number) * next(_UNITS[at] for at, unit in enumerate(units) if unit)
+
+
+def _one_of(*choices: str) -> Callable[[str, str], str]:
+    def check(name: str, value: str) -> str:
+        if value.lower() not in choices:
+            raise ValueError(f"option {name!r} must be {' or '.join(choices)}, not {value!r}")
+        return value.lower()
+
+    return check
+
+
+def _flag(name: str, value: str) -> bool:
+    return _one_of("true", "false")(name, value) == "true"
+
+
+_OPTIONS: dict[str, Callable[[str, str], Any]] = {
+    "url": _url,
+    "queue": _queue,
+    "codec": _codec,
+    "payloadType": _one_of("string", "binary"),
+    "mode": _one_of("upsert", "ignore"),
+    "numPartitions": _number,
+    "batchSize": _number,
+    "lease": _span,
+    "maxMessagesPerTrigger": _number,
+    "snapshotTimeout": _span,
+    "consumerId": _text,
+    "txnAppId": _text,
+    "runId": _text,
+    "migrate": _flag,
+}

@@ -1,0 +1,106 @@
+"""What Spark reads of a queue: the columns, and messages as Arrow batches of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from duequeue.bulk import COLUMNS, MessageRow
+from duequeue.errors import UndecodablePayload
+from duequeue.headers import decode_headers
+from duequeue.spark.options import Options
+
+_TYPES: dict[str, DataType] = {
+    "key": StringType(),
+    "payload": StringType(),
+    "headers": MapType(StringType(), StringType()),
+    "due_at": TimestampType(),
+    "deliver_at": TimestampType(),
+    "attempt": IntegerType(),
+    "created_at": TimestampType(),
+    "updated_at": TimestampType(),
+    "leased_until": TimestampType(),
+}
+ATTEMPT = COLUMNS.index("attempt")
+_PAYLOAD = COLUMNS.index("payload")
+
+
+def full_schema(options: Options) -> StructType:
+    """Return every column that can be read."""
+    payload = BinaryType() if options.payload_type == "binary" else StringType()
+    types = {**_TYPES, "payload": payload}
+    return StructType([StructField(name, types[name]) for name in COLUMNS])
+
+
+def check_schema(schema: StructType, options: Options) -> None:
+    """Raise unless a schema given by the user names some of the columns, with their types."""
+    known = {field.name: field.dataType for field in full_schema(options).fields}
+    for field in schema.fields:
+        if field.name not in known:
+            raise ValueError(f"column {field.name!r} cannot be read; known are: {', '.join(known)}")
+        wanted = known[field.name].simpleString()
+        if field.dataType.simpleString() != wanted:
+            raise TypeError(
+                f"column {field.name!r} must be {wanted} in the schema, "
+                f"not {field.dataType.simpleString()}"
+            )
+
+
+class RowReader:
+    """Turns messages into batches of the columns that were asked for."""
+
+    def __init__(self, schema: StructType) -> None:
+        self._arrow = to_arrow_schema(schema, timezone="UTC")
+        self._columns = [(name, COLUMNS.index(name)) for name in schema.fieldNames()]
+
+    @property
+    def with_payload(self) -> bool:
+        """Whether payloads are needed at all."""
+        return any(at == _PAYLOAD for _, at in self._columns)
+
+    def can_decode(self, row: MessageRow) -> bool:
+        """Tell whether a message's payload is what was asked for."""
+        try:
+            self.batch([row])
+        except UndecodablePayload:
+            return False
+        return True
+
+    def batch(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
+        """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
+        by_column = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+        arrays = [
+            _arrow_array(name, by_column[at], self._arrow.field(name).type)
+            for name, at in self._columns
+        ]
+        return pa.record_batch(arrays, schema=self._arrow)
+
+
+def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
+    if name == "headers":
+        return pa.array([None if text is None else decode_headers(text) for text in values], kind)
+    if name == "payload":
+        return _payloads(values, kind)
+    return pa.array(values, kind)
+
+
+def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, pa.binary()).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise UndecodablePayload(
+            "a payload is not UTF-8: read this queue with the option payloadType=binary"
+        ) from error

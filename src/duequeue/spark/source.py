@@ -1,0 +1,55 @@
+"""The data source that Spark knows as `duequeue`."""
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from duequeue.spark.batch_reader import BatchReader
+from duequeue.spark.batch_writer import BatchWriter
+from duequeue.spark.offered import check_columns
+from duequeue.spark.options import Options, parse
+from duequeue.spark.rows import check_schema, full_schema
+from duequeue.spark.stream_reader import StreamReader
+from duequeue.spark.stream_writer import StreamWriter
+
+
+class DueQueueSource(DataSource):
+    """Queues as tables and streams: `spark.read|readStream|write|writeStream`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format(…)`."""
+        return "duequeue"
+
+    def schema(self) -> StructType:
+        """Return every column; a schema of the user's own may name fewer."""
+        return full_schema(parse(self.options))
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Read a snapshot."""
+        options = parse(self.options)
+        check_schema(schema, options)
+        return BatchReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        """Deliver micro-batches."""
+        options = parse(self.options)
+        check_schema(schema, options)
+        return StreamReader(options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
+        """Offer a DataFrame."""
+        return BatchWriter(self._checked(schema, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802 - Spark's signature
+        """Offer a stream, each micro-batch exactly once."""
+        return StreamWriter(self._checked(schema, overwrite=overwrite))
+
+    def _checked(self, schema: StructType, *, overwrite: bool) -> Options:
+        if overwrite:
+            raise ValueError(
+                "mode('overwrite') would empty the queue: use mode('append'), "
+                "and queue.drop_all(…) first if that is what you want"
+            )
+        options = parse(self.options)
+        check_columns(schema, options)
+        return options

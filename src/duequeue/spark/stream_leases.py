@@ -1,0 +1,112 @@
+"""What a streaming query has leased: the batch it works on, and the next one ahead of it."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from time import monotonic
+
+from duequeue.bulk import BatchId, Reach, StreamBatch
+from duequeue.spark.heartbeat import Heartbeat
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import Options
+
+# Spark asks a hundred times a second when there is nothing to do.
+LOOK_EVERY = 0.1
+# Smaller slices would cost more to start than to read.
+SLICE_ROWS = 1000
+STALE_AFTER = 7 * 24 * 3_600_000
+NO_LIMIT = 2**63 - 1
+
+
+class StreamLeases:
+    """Leases, extends and acks the batches of one consumer; lives on the driver.
+
+    One thread does the work that Spark need not wait for: the acks of the last batch, and leasing
+    the next one. What it could not do is raised at the next call.
+    """
+
+    def __init__(self, bulk: OpenBulk, options: Options, consumer: str, partitions: int) -> None:
+        self._bulk = bulk
+        self._lease_millis = options.lease
+        self._consumer = consumer
+        self._partitions = partitions
+        self._reach: Reach | None = None
+        self._acked = 0
+        self._acking: Future[int] | None = None
+        self._ahead: Future[StreamBatch | None] | None = None
+        self._look_at = 0.0
+        self._thread = ThreadPoolExecutor(1, "duequeue-stream")
+        self._bulk.run(partial(bulk.store.forget_stale, bulk.now() - STALE_AFTER))
+        self._heartbeat = Heartbeat(self._extend, options.lease / 3000)
+
+    def stop_at(self, reach: Reach) -> None:
+        """Lease nothing beyond: what comes later is for another run."""
+        self._reach = reach
+
+    def advance(self, done: int, limit: int) -> StreamBatch | None:
+        """Ack all batches up to number `done`, and return the next one, if there is something due.
+
+        Returns before the acks are through only when there is a next batch, whose end is asked
+        about later.
+        """
+        self._ack(done)
+        batch = self._next(done + 1, limit)
+        if batch is None:
+            self._wait_for_acks()
+        elif batch.rows >= limit:
+            self._ahead = self._thread.submit(self._lease, done + 2, limit)
+        return batch
+
+    def close(self) -> None:
+        """Stop extending, and give the connections back."""
+        self._heartbeat.stop()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._bulk.close()
+
+    def _ack(self, done: int) -> None:
+        self._raise_failed_acks()
+        if done > self._acked:
+            self._wait_for_acks()
+            ack = partial(self._bulk.store.ack, BatchId(self._consumer, done))
+            self._acking = self._thread.submit(self._bulk.run, ack)
+            self._acked = done
+
+    def _raise_failed_acks(self) -> None:
+        if self._acking is not None and self._acking.done():
+            self._wait_for_acks()
+
+    def _wait_for_acks(self) -> None:
+        acking, self._acking = self._acking, None
+        if acking is not None:
+            try:
+                acking.result()
+            except BaseException:
+                self._acked = 0  # to be done again
+                raise
+
+    def _next(self, sequence: int, limit: int) -> StreamBatch | None:
+        ahead, self._ahead = self._ahead, None
+        batch = ahead.result() if ahead is not None else None
+        if batch is not None and batch.sequence == sequence:
+            return batch
+        if monotonic() < self._look_at:
+            return None
+        batch = self._thread.submit(self._lease, sequence, limit).result()
+        self._look_at = 0.0 if batch else monotonic() + LOOK_EVERY
+        return batch
+
+    def _lease(self, sequence: int, limit: int) -> StreamBatch | None:
+        now = self._bulk.now()
+        lease = partial(
+            self._bulk.store.lease,
+            BatchId(self._consumer, sequence),
+            limit,
+            max(SLICE_ROWS, -(-limit // self._partitions)),
+            now,
+            now + self._lease_millis,
+            self._reach or Reach(now, NO_LIMIT),
+        )
+        return self._bulk.run(lease)
+
+    def _extend(self) -> None:
+        until = self._bulk.now() + self._lease_millis
+        self._bulk.run(partial(self._bulk.store.extend, self._consumer, until))

@@ -1,0 +1,127 @@
+"""`spark.readStream.format("duequeue")`: leased on the driver, read on executors, acked at commit.
+
+Spark tells a source late, or never, that a batch is done. But whenever it asks what is new it says
+where it starts, and all before that is in its commit log: that is when messages are acked.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from duequeue.bulk import ID, BatchId, MessageRow, Reach
+from duequeue.errors import UndecodablePayload
+from duequeue.spark.batch_reader import PAGE_ROWS
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import Options
+from duequeue.spark.rows import ATTEMPT, RowReader
+from duequeue.spark.stream_leases import StreamLeases
+from duequeue.store import Burial, Lease
+
+_ALL = 2**31 - 1
+
+
+class Slice(InputPartition):
+    """A slice of a micro-batch."""
+
+    def __init__(self, batch: BatchId, number: int) -> None:
+        super().__init__(number)
+        self.batch = batch
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets count the micro-batches of one consumer: its name, and how many there were."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._leases: StreamLeases | None = None
+        self._reach: Reach | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
+        """Begin as a new consumer, unless the user has named it."""
+        return {"consumer": self._options.consumer_id or str(uuid4()), "sequence": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return how much to take at a time."""
+        return ReadMaxRows(self._options.max_messages_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note what is there now."""
+        with OpenBulk(self._options) as bulk:
+            self._reach = Reach(bulk.now(), bulk.run(bulk.store.last_id))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Ack what Spark has committed, and lease what is due."""
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else _ALL
+        batch = self._leases_of(start["consumer"]).advance(start["sequence"], most)
+        if batch is None:
+            return start
+        return {"consumer": start["consumer"], **batch._asdict()}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return the slices of a batch; after a restart it may be one of the run before."""
+        if start["sequence"] == end["sequence"]:
+            return []
+        self._leases_of(end["consumer"])  # keeps its leases alive
+        batch = BatchId(end["consumer"], end["sequence"])
+        return [Slice(batch, number) for number in range(end["slices"])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a slice, page by page."""
+        if not isinstance(partition, Slice):
+            raise TypeError(f"partition must be one of ours, not {partition!r}")
+        batch, page = partition.batch, self._options.batch_size or PAGE_ROWS
+        reader = RowReader(self._schema)
+        with OpenBulk(self._options) as bulk:
+            ids = bulk.run(partial(bulk.store.slice_ids, batch, partition.value))
+            for at in range(0, len(ids), page):
+                rows = bulk.run(
+                    partial(
+                        bulk.store.read_leased,
+                        batch,
+                        ids[at : at + page],
+                        with_payload=reader.with_payload,
+                    )
+                )
+                if rows:
+                    yield _decoded(reader, rows, batch, bulk)
+
+    def stop(self) -> None:
+        """Let go."""
+        if self._leases is not None:
+            self._leases.close()
+
+    def _leases_of(self, consumer: str) -> StreamLeases:
+        if self._leases is None:
+            partitions = self._options.num_partitions or os.cpu_count() or 1
+            bulk = OpenBulk(self._options)
+            self._leases = StreamLeases(bulk, self._options, consumer, partitions)
+            if self._reach is not None:
+                self._leases.stop_at(self._reach)
+        return self._leases
+
+
+def _decoded(
+    reader: RowReader, rows: list[MessageRow], batch: BatchId, bulk: OpenBulk
+) -> pa.RecordBatch:
+    """Return the messages; what is not the text it should be is buried, and blocks nothing."""
+    try:
+        return reader.batch(rows)
+    except UndecodablePayload as error:
+        good = [row for row in rows if reader.can_decode(row)]
+        lost = {row[ID] for row in rows} - {row[ID] for row in good}
+        now = bulk.now()
+        burials = [
+            Burial(Lease(row[ID], 0, now), row[ATTEMPT], str(error))
+            for row in rows
+            if row[ID] in lost
+        ]
+        bulk.run(partial(bulk.store.bury, batch, burials, now))
+        return reader.batch(good)

@@ -1,0 +1,97 @@
+"""`df.writeStream.format("duequeue")`: each micro-batch offered exactly once.
+
+Spark runs a batch again after a crash, under the same number. Executors therefore only stage their
+rows; the driver merges them and notes the number in one transaction, and a batch whose number is
+noted is not merged again, even if its messages were consumed meanwhile.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from duequeue.bulk import StageId
+from duequeue.instants import LATEST
+from duequeue.spark.offered import CHUNK_ROWS, chunks, prepared
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import Options
+
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """What one partition has staged; the driver knows the query only from here."""
+
+    app: str
+    stage: StageId
+    part: int
+    rows: int
+    earliest: int
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Stages each partition on an executor, merges all of them on the driver."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+        """Stage one partition."""
+        options, part = self._options, secrets.randbits(62)
+        app, batch = _running_batch()
+        app = options.txn_app_id or app
+        stage = StageId(_writer_number(options.kind, app), batch)
+        rows, earliest = 0, LATEST
+        with OpenBulk(options) as bulk:
+            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS):
+                offered = prepared(chunk, options)
+                bulk.run(partial(bulk.store.stage, offered, stage, part))
+                rows += offered.num_rows
+                earliest = min(earliest, pc.min(offered["due_at"]).as_py())
+        return Staged(app, stage, part, rows, earliest)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
+        """Merge what is staged, unless that was done before."""
+        staged = [message for message in messages if isinstance(message, Staged) and message.rows]
+        if not staged:
+            return
+        app, stage = staged[0].app, staged[0].stage
+        parts = {message.part: message.rows for message in staged}
+        with OpenBulk(self._options) as bulk:
+            counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now()))
+            if counts is not None and (counts.created or counts.updated):
+                bulk.announce(min(message.earliest for message in staged))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
+        """Throw away what was staged."""
+        staged = [message for message in messages if isinstance(message, Staged)]
+        if staged:
+            with OpenBulk(self._options) as bulk:
+                parts = [message.part for message in staged]
+                bulk.run(partial(bulk.store.discard, staged[0].stage, parts))
+
+
+def _running_batch() -> tuple[str, int]:
+    """Return which query's which batch this partition belongs to."""
+    context = TaskContext.get()
+    query = context and context.getLocalProperty(_QUERY_ID)
+    batch = context and context.getLocalProperty(_BATCH_ID)
+    if not query or not batch:
+        raise RuntimeError(
+            "Spark does not tell which micro-batch this is: use micro-batch triggers"
+        )
+    return query, int(batch)
+
+
+def _writer_number(kind: str, app: str) -> int:
+    """Return the number that stands for a writer in the stage."""
+    digest = blake2b(f"{kind}\n{app}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1

@@ -1,0 +1,25 @@
+"""Every bulk operation of the SQL stores."""
+
+from duequeue.store import Steps
+from duequeue.stores.sql.opening import find_kind
+from duequeue.stores.sql.operations import Kind, SqlStore
+from duequeue.stores.sql.settling import Settling
+from duequeue.stores.sql.stage import SqlStage
+from duequeue.stores.sql.streams import SWEEP_INTERVAL, SqlStreams
+from duequeue.stores.sql.watermark import Watermark
+
+
+class SqlBulk(SqlStage, SqlStreams):
+    """Batches of one kind in an SQL database; see `bulk.BulkStore`."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind_id = kind.id
+        messages = SqlStore(kind, Settling(kind.id, None), SWEEP_INTERVAL, Watermark())
+        self.notify = messages.notify
+        SqlStage.__init__(self, kind.id)
+        SqlStreams.__init__(self, kind.id, messages)
+
+
+def open_bulk(dialect: str, kind: str, *, migrate: bool) -> Steps[SqlBulk]:
+    """Check or create the tables, and get a kind ready."""
+    return SqlBulk((yield from find_kind(dialect, kind, migrate=migrate)))

@@ -1,0 +1,49 @@
+"""PostgreSQL for whole batches: COPY in, exported snapshots out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+from duequeue.bulk import Snapshots
+from duequeue.store import Session, Steps
+from duequeue.stores.sql import bulk
+from duequeue.stores.sql.loading import Load
+from duequeue.stores.sql.postgres.backend import DIALECT
+from duequeue.stores.sql.postgres.copying import copy_in
+from duequeue.stores.sql.postgres.session import PostgresSession
+from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.snapshots import PostgresSnapshots
+
+
+class BulkPostgresSession(PostgresSession):
+    """A session that can load batches too."""
+
+    def _performer(self, connection: psycopg.Connection) -> Callable[[Any], object]:
+        ordinary = super()._performer(connection)
+
+        def perform(command: Any) -> object:
+            if isinstance(command, Load):
+                return copy_in(connection, command.table, command.rows)
+            return ordinary(command)
+
+        return perform
+
+
+class BulkPostgresBackend:
+    """One database of one server; see `bulk.BulkBackend`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def bulk_session(self) -> Session:
+        """Use a pool of connections."""
+        return BulkPostgresSession(self._settings)
+
+    def open_bulk(self, kind: str, *, migrate: bool) -> Steps[bulk.SqlBulk]:
+        """Get the store of one kind ready."""
+        return bulk.open_bulk(DIALECT, kind, migrate=migrate)
+
+    def snapshots(self, kind_id: int) -> Snapshots:
+        """Export snapshots."""
+        return PostgresSnapshots(self._settings, kind_id)

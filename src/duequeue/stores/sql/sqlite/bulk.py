@@ -1,0 +1,110 @@
+"""SQLite for whole batches: one writer, and a read transaction for each part of a snapshot."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from duequeue.bulk import MessageRow, SnapshotPart, Snapshots
+from duequeue.store import Session, Steps
+from duequeue.stores.sql import bulk
+from duequeue.stores.sql.loading import Load
+from duequeue.stores.sql.parts import cut
+from duequeue.stores.sql.sqlite.backend import DIALECT
+from duequeue.stores.sql.sqlite.errors import translate
+from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
+
+LAST_ID = 2**63 - 1
+
+
+class BulkSqliteSession(SqliteSession):
+    """A session that can load batches too."""
+
+    def _performer(self, connection: sqlite3.Connection) -> Callable[[Any], object]:
+        ordinary = super()._performer(connection)
+
+        def perform(command: Any) -> object:
+            return _load(connection, command) if isinstance(command, Load) else ordinary(command)
+
+        return perform
+
+
+class SqliteSnapshots:
+    """Reads one kind of message in parts; see `bulk.Snapshots`.
+
+    A read transaction cannot be shared, so each part is a picture of its own moment; unless told
+    otherwise, there is one part.
+    """
+
+    def __init__(self, path: str, kind_id: int) -> None:
+        self._path = path
+        self._kind_id = kind_id
+
+    def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
+        """Cut by id."""
+        with closing(self._connect()) as connection:
+            first, last = connection.execute(QUERIES["measure_messages"]).fetchone()
+        return cut(first, last, LAST_ID, parts or 1, None)
+
+    def read(
+        self, part: SnapshotPart, page: int, *, with_payload: bool
+    ) -> Iterator[list[MessageRow]]:
+        """Read a range of ids in one statement, which is one read transaction."""
+        of = {
+            "kind_id": self._kind_id,
+            "with_payload": with_payload,
+            "first": part.first,
+            "last": part.last,
+        }
+        with closing(self._connect()) as connection:
+            try:
+                cursor = connection.execute(QUERIES["read_messages"], of)
+                while rows := cursor.fetchmany(page):
+                    yield rows
+            except sqlite3.Error as error:
+                raise translate(error, self._path) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{Path(self._path).absolute().as_uri()}?mode=ro", uri=True)
+
+
+class BulkSqliteBackend:
+    """One file; see `bulk.BulkBackend`."""
+
+    def __init__(self, path: str, synchronous: str) -> None:
+        self._path = path
+        self._synchronous = synchronous
+
+    def bulk_session(self) -> Session:
+        """Connect once."""
+        return BulkSqliteSession(self._path, self._synchronous)
+
+    def open_bulk(self, kind: str, *, migrate: bool) -> Steps[bulk.SqlBulk]:
+        """Get the store of one kind ready."""
+        return bulk.open_bulk(DIALECT, kind, migrate=migrate)
+
+    def snapshots(self, kind_id: int) -> Snapshots:
+        """Read the file."""
+        return SqliteSnapshots(self._path, kind_id)
+
+
+def _load(connection: sqlite3.Connection, command: Load) -> bool:
+    """Insert a batch; nothing of it, and False, if one of its keys is there already."""
+    names = command.rows.schema.names
+    insert = (
+        f"INSERT INTO {command.table} ({', '.join(names)}) "  # noqa: S608 - the names are ours
+        f"VALUES ({', '.join('?' * len(names))})"
+    )
+    columns = [column.to_pylist() for column in command.rows.columns]
+    connection.execute("SAVEPOINT loading")
+    try:
+        connection.executemany(insert, zip(*columns, strict=True))
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+            raise
+        connection.execute("ROLLBACK TO loading")
+        return False
+    finally:
+        connection.execute("RELEASE loading")
+    return True

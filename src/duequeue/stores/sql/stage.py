@@ -1,0 +1,105 @@
+"""Batches on their way in: appended if they are new, merged if not, or staged until a commit."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from duequeue.bulk import OfferCounts, StageId
+from duequeue.errors import StoreError
+from duequeue.store import Steps
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+from duequeue.stores.sql.loading import Load
+
+# A batch that is no stream's: each has a stage of its own.
+ALONE = 0
+
+
+class SqlStage:
+    """The staged and the offered batches of one kind; see `bulk.BulkStore`."""
+
+    def __init__(self, kind_id: int) -> None:
+        self._kind = {"kind_id": kind_id}
+
+    def ingest(
+        self, rows: pa.RecordBatch, now: int, *, expect_new: bool
+    ) -> Steps[tuple[OfferCounts, bool]]:
+        """Append the batch; if one of its keys is taken, stage and merge it instead."""
+        yield BEGIN
+        if expect_new and (yield Load("duequeue_message", self._as_messages(rows, now))):
+            return OfferCounts(created=rows.num_rows), True
+        stage = StageId(secrets.randbits(62), ALONE)
+        yield from self.stage(rows, stage, 0)
+        return (yield from self._merge(stage, rows.num_rows, now)), False
+
+    def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
+        """Append to the stage."""
+        yield BEGIN
+        own = {"writer": stage.writer, "batch": stage.batch, "part": part}
+        yield Load("duequeue_stage", _with_constants(rows, own, pa.int64()))
+
+    def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
+        """Delete by part."""
+        if parts:
+            each = [(part,) for part in parts]
+            yield QueryEach("discard_staged", stage._asdict(), ("part",), each)
+
+    def merge(
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+    ) -> Steps[OfferCounts | None]:
+        """Note the batch, which locks out any other try; check that all is there, and merge."""
+        yield BEGIN
+        if not (yield from self._open(app, stage.batch, now)):
+            yield Execute("empty_stage", stage._asdict())
+            return None
+        staged: list[Row] = yield Query("list_staged", stage._asdict())
+        strays = [part for part, _ in staged if part not in parts]
+        yield from self.discard(stage, strays)
+        if {part: rows for part, rows in staged if part in parts} != parts:
+            raise StoreError(
+                f"batch {stage.batch} of {app!r} is no longer staged as it was written: the server "
+                "crashed in between, and the batch has to be run again"
+            )
+        counts = yield from self._merge(stage, sum(parts.values()), now)
+        yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
+        return counts
+
+    def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
+        """Keep the counts as those of a commit."""
+        yield BEGIN
+        yield from self._open(app, ALONE, now)
+        yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
+
+    def take_record(self, app: str) -> Steps[OfferCounts | None]:
+        """Delete the commit."""
+        rows: list[Row] = yield Query("take_commit", {**self._kind, "app": app})
+        return OfferCounts(*rows[0]) if rows else None
+
+    def _open(self, app: str, batch: int, now: int) -> Steps[bool]:
+        commit = {**self._kind, "app": app, "batch": batch, "now": now}
+        return bool((yield Query("open_commit", commit)))
+
+    def _merge(self, stage: StageId, total: int, now: int) -> Steps[OfferCounts]:
+        created = updated = 0
+        for replace in (True, False):
+            merge = {**self._kind, **stage._asdict(), "now": now, "replace": replace}
+            rows: list[Row] = yield Query("merge_staged", merge)
+            created += sum(row[0] for row in rows)
+            updated += sum(row[1] for row in rows)
+        yield Execute("empty_stage", stage._asdict())
+        return OfferCounts(created, updated, total - created - updated)
+
+    def _as_messages(self, rows: pa.RecordBatch, now: int) -> pa.RecordBatch:
+        """Return the rows as the table of messages takes them."""
+        messages = rows.drop_columns(["replace"]).append_column("asked_at", rows["due_at"])
+        messages = _with_constants(messages, {"created_at": now}, pa.int64())
+        return _with_constants(messages, self._kind, pa.int32())
+
+
+def _with_constants(
+    rows: pa.RecordBatch, constants: Mapping[str, int], kind: Any
+) -> pa.RecordBatch:
+    for name, value in constants.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
+    return rows

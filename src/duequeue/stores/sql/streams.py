@@ -1,0 +1,131 @@
+"""Micro-batches on their way out: leased, extended and acked as wholes."""
+
+from collections.abc import Sequence
+from uuid import UUID, uuid5
+
+from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow, Reach, StreamBatch
+from duequeue.store import Burial, Steps
+from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, QueryEach, Row
+from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
+
+# How often a stream looks behind what it has leased, in milliseconds.
+SWEEP_INTERVAL = 3000
+
+_TOKENS = UUID("6d3a4c36-52f4-4a0e-9e3b-3f0d6f6f2b52")
+_DELIVER_AT = COLUMNS.index("deliver_at")
+
+
+class SqlStreams:
+    """The micro-batches of one kind; see `bulk.BulkStore`."""
+
+    def __init__(self, kind_id: int, messages: SqlStore) -> None:
+        self._kind = {"kind_id": kind_id}
+        self._messages = messages
+        self._watermark = Watermark()
+
+    def last_id(self) -> Steps[int]:
+        """Look up the end of the index."""
+        rows: list[Row] = yield Query("last_message")
+        return int(rows[0][0])
+
+    def lease(
+        self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach
+    ) -> Steps[StreamBatch | None]:
+        """Write down what is due and lease it, from the watermark on, or from the beginning."""
+        yield BEGIN
+        for known in (yield from self._batches(batch.consumer)):
+            if known.sequence == batch.sequence:
+                return known
+        start = self._watermark.start(now, SWEEP_INTERVAL)
+        lease = {
+            **self._of(batch),
+            "until": until,
+            "now": now,
+            "limit": limit,
+            "slice_size": slice_size,
+            **reach._asdict(),
+        }
+        slices = yield from self._gather(lease, start)
+        if not slices and start.position != BEGINNING:
+            start = self._watermark.sweep(now)
+            slices = yield from self._gather(lease, start)
+        if not slices:
+            return None
+        token = token_of(batch)
+        yield Execute("lease_gathered", {**self._of(batch), "token": token, "until": until})
+        leased = StreamBatch(batch.sequence, len(slices), sum(row[2] for row in slices))
+        last = max(Position(row[0], row[1]) for row in slices)
+        self._watermark.claimed(start, last, Claim(token, 1, until))
+        return leased
+
+    def extend(self, consumer: str, until: int) -> Steps[int]:
+        """Extend batch after batch."""
+        yield BEGIN
+        held = 0
+        for batch in (yield from self._batches(consumer)):
+            of = self._of(BatchId(consumer, batch.sequence))
+            token = token_of(BatchId(consumer, batch.sequence))
+            held += yield Execute("extend_stream_batch", {**of, "token": token, "until": until})
+            yield Execute("note_stream_lease", {**of, "until": until})
+            self._watermark.extended([token], until)
+        return held
+
+    def ack(self, through: BatchId) -> Steps[int]:
+        """Delete the messages, then the batch."""
+        yield BEGIN
+        acked = 0
+        for batch in (yield from self._batches(through.consumer)):
+            if batch.sequence <= through.sequence:
+                done = BatchId(through.consumer, batch.sequence)
+                token = token_of(done)
+                acked += yield Execute("remove_stream_batch", {**self._of(done), "token": token})
+                yield Execute("forget_stream_batch", self._of(done))
+                self._watermark.settled([token])
+        return acked
+
+    def forget_stale(self, before: int) -> Steps[None]:
+        """Delete by time."""
+        yield Execute("forget_stale_batches", {**self._kind, "before": before})
+
+    def slice_ids(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
+        """Return what was written down."""
+        rows: list[Row] = yield Query("list_slice", {**self._of(batch), "slice": slice_number})
+        return [row[0] for row in rows]
+
+    def read_leased(
+        self, batch: BatchId, ids: Sequence[int], *, with_payload: bool
+    ) -> Steps[list[MessageRow]]:
+        """Look the messages up by id and token."""
+        rows: list[Row] = yield QueryEach(
+            "read_leased",
+            {"token": token_of(batch), "with_payload": with_payload},
+            ("id",),
+            [(each,) for each in ids],
+        )
+        rows.sort(key=lambda row: (row[_DELIVER_AT], row[ID]))
+        return rows
+
+    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[None]:
+        """Park them as any others."""
+        token = token_of(batch)
+        ours = [burial._replace(lease=burial.lease._replace(token=token)) for burial in burials]
+        yield from self._messages.bury(ours, now)
+
+    def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:
+        after = {"after_due": start.position.due_at, "after_id": start.position.id}
+        slices: list[Row] = yield Query("gather_stream_batch", {**lease, **after})
+        return slices
+
+    def _batches(self, consumer: str) -> Steps[list[StreamBatch]]:
+        of = {**self._kind, "consumer": consumer}
+        rows: list[Row] = yield Query("list_stream_batches", of)
+        return [StreamBatch(*row) for row in rows]
+
+    def _of(self, batch: BatchId) -> dict[str, object]:
+        return {**self._kind, **batch._asdict()}
+
+
+def token_of(batch: BatchId) -> int:
+    """Return the batch's fencing token: the same whenever it is asked for, also after a crash."""
+    return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1

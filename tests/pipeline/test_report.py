@@ -1,0 +1,166 @@
+"""`report`: the page and its tables, from an archive, a database, or both."""
+
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow.parquet
+import pytest
+from pyarrow import csv
+from pyspark.sql import SparkSession
+
+from duequeue import ManualClock, Queue
+from duequeue.pipeline import archive, report
+from tests.fixtures.stores import START
+from tests.pipeline.settling import settle
+
+NEXT_DAY = START + timedelta(days=1)
+TABLES = ["by_queue", "by_queue_and_attempts", "by_queue_and_time", "forecast", "total"]
+VOID = {"meta", "br"}
+
+
+class Outline(HTMLParser):
+    """What is in a page: its words, what it asks others for, and whether its tags match."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.asked_for: list[str] = []
+        self.plots = 0
+        self.open: list[str] = []
+        self.feed(page.read_text("utf-8"))
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.plots += tag == "svg"
+        self.asked_for += [
+            value or ""
+            for name, value in attrs
+            if name in {"src", "href", "xlink:href"} and not (value or "").startswith("#")
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+
+def table(folder: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(
+        folder / "tables" / f"{name}.parquet"
+    ).to_pylist()
+    return rows
+
+
+def test_archive_and_database_together_count_each_row_once(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path, clock: ManualClock
+) -> None:
+    settle(queue, "a", "b")
+    archive(spark, url=url, folder=tmp_path / "archive", clock=ManualClock(NEXT_DAY))
+    settle(queue, "c")
+    clock.set(NEXT_DAY)
+    with Queue.open(url, "<b>odd</b> $x$", clock=clock, history=True) as odd:
+        odd.offer("d", "x")
+        delivery = odd.try_poll()
+        assert delivery is not None
+        delivery.bury("no such customer")
+        odd.offer("e", "x", due=timedelta(hours=2))
+    queue.offer("f", "x", due=timedelta(minutes=-5))
+
+    done = report(
+        spark, folder=tmp_path / "report", archive=tmp_path / "archive", url=url, clock=clock
+    )
+    assert (done.page, done.settled) == (tmp_path / "report" / "report.html", 4)
+    counted = table(tmp_path / "report", "by_queue")
+    assert [(row["queue"], row["settled"], row["buried"]) for row in counted] == [
+        ("<b>odd</b> $x$", 1, 1),
+        ("orders", 3, 0),
+    ]
+    ahead = table(tmp_path / "report", "forecast")
+    assert [(row["queue"], row["at"], row["messages"], row["overdue"]) for row in ahead] == [
+        ("orders", NEXT_DAY, 1, 1),
+        ("<b>odd</b> $x$", NEXT_DAY + timedelta(hours=2), 1, 0),
+    ]
+    page = Outline(done.page)
+    assert "4 messages of 2 queues were settled." in page.text
+    assert "1 were buried, 1 of them in <b>odd</b> $x$" in page.text
+    assert "2 messages fall due within 24 hours" in page.text
+    assert page.plots == 5
+    if password := urlsplit(url).password:
+        assert password not in done.page.read_text("utf-8")
+
+
+def test_the_page_asks_nobody_for_anything(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path, clock: ManualClock
+) -> None:
+    settle(queue, "a")
+    done = report(spark, folder=tmp_path / "report", url=url, clock=clock)
+    asked_for = Outline(done.page).asked_for
+    assert [name for name in asked_for if not name.startswith("tables/")] == []
+    assert all((done.page.parent / name).is_file() for name in asked_for)
+    written = re.sub(r'(xmlns(:xlink)?)="[^"]*"', "", done.page.read_text("utf-8"))
+    assert re.findall(r"https?://|@import|url\((?!#)", written) == []
+
+
+def test_tables_come_as_parquet_and_as_csv(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path, clock: ManualClock
+) -> None:
+    settle(queue, "a", "b")
+    for _ in range(2):  # a second report replaces the first
+        report(spark, folder=tmp_path, url=url, clock=clock)
+    names = sorted(each.name for each in (tmp_path / "tables").iterdir())
+    assert names == sorted(f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet"))
+    (row,) = csv.read_csv(tmp_path / "tables" / "by_queue.csv").to_pylist()
+    assert (row["queue"], row["settled"], row["late_max"]) == ("orders", 2, 0)
+
+
+def test_an_empty_database_gives_an_honest_page(
+    spark: SparkSession, url: str, tmp_path: Path
+) -> None:
+    done = report(spark, folder=tmp_path, url=url)
+    page = Outline(done.page)
+    assert done.settled == 0
+    assert "No message was settled in this time" in page.text
+    assert "Nothing is scheduled for the next 24 hours." in page.text
+    assert page.plots == 0
+
+
+def test_an_archive_alone_will_do(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    settle(queue, "a")
+    clock = ManualClock(NEXT_DAY)
+    archive(spark, url=url, folder=tmp_path / "archive", clock=clock)
+    done = report(spark, folder=tmp_path, archive=tmp_path / "archive", clock=clock)
+    assert done.settled == 1
+    clock.advance(timedelta(days=7))
+    assert report(spark, folder=tmp_path, archive=tmp_path / "archive", clock=clock).settled == 0
+
+
+def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="name an archive, a url, or both"):
+        report(spark, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"archive .*nowhere is not there"):
+        report(spark, folder=tmp_path, archive=tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="days must be a whole number above 0"):
+        report(spark, folder=tmp_path, archive=tmp_path, days=0)
+    with pytest.raises(ValueError, match="step must be an hour, a minute or a second"):
+        report(spark, folder=tmp_path, archive=tmp_path, step=timedelta(minutes=5))
+    with pytest.raises(ValueError, match="other processes cannot reach"):
+        report(spark, folder=tmp_path, url="memory:")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,140 @@
+"""What a report counts, as values."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue.pipeline.report_frames import HOUR, by_attempts, facts, forecast, measured, start_of
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SCHEMA = (
+    "queue string, due_at timestamp, delivered_at timestamp, settled_at timestamp, "
+    "attempts int, outcome string"
+)
+
+
+def settled(
+    queue: str = "orders",
+    late: int | None = 0,
+    handling: int = 0,
+    attempts: int = 1,
+    outcome: str = "acked",
+    at: datetime = NOON,
+) -> tuple[Any, ...]:
+    """A message that was due at that instant, with its spans in milliseconds."""
+    delivered = None if late is None else at + timedelta(milliseconds=late)
+    done = (delivered or at) + timedelta(milliseconds=handling)
+    return (queue, at, delivered, done, attempts, outcome)
+
+
+@pytest.fixture
+def counted(spark: SparkSession) -> DataFrame:
+    """Two queues, two hours, every outcome."""
+    rows = [
+        *(settled(late=number, handling=2 * number) for number in range(1, 101)),
+        settled(late=5000, attempts=3),
+        settled(late=9000, attempts=2, outcome="buried"),
+        settled(late=None, attempts=0, outcome="dropped"),
+        settled(late=None, attempts=1, outcome="replaced", at=NOON + HOUR),
+        settled("invoices", late=7),
+    ]
+    return facts(spark.createDataFrame(rows, SCHEMA), HOUR)
+
+
+def found(frame: DataFrame, *order: str) -> list[dict[str, Any]]:
+    return frame.orderBy(*order).toArrow().to_pylist() if order else frame.toArrow().to_pylist()
+
+
+def test_a_queue_in_numbers(counted: DataFrame) -> None:
+    invoices, orders = found(measured(counted, "queue"), "queue")
+    assert orders == {
+        "queue": "orders",
+        "settled": 104,
+        "acked": 101,
+        "buried": 1,
+        "dropped": 1,
+        "replaced": 1,
+        "delivered": 103,
+        "redelivered": 2,
+        "redeliveries": 3,
+        "late_p50": 50,
+        "late_p90": 90,
+        "late_p99": 99,
+        "late_max": 100,
+        "handling_p50": 98,
+        "handling_p90": 178,
+        "handling_p99": 198,
+        "handling_max": 200,
+    }
+    assert (invoices["settled"], invoices["late_max"], invoices["handling_max"]) == (1, 7, 0)
+
+
+def test_hours_are_told_apart(counted: DataFrame) -> None:
+    rows = found(measured(counted, "queue", "at"), "at", "queue")
+    assert [(row["at"], row["queue"], row["settled"]) for row in rows] == [
+        (NOON, "invoices", 1),
+        (NOON, "orders", 103),
+        (NOON + HOUR, "orders", 1),
+    ]
+    assert rows[2]["late_max"] is None
+
+
+def test_the_whole(counted: DataFrame) -> None:
+    (total,) = found(measured(counted))
+    assert (total["settled"], total["redeliveries"]) == (105, 3)
+
+
+def test_nothing_at_all(counted: DataFrame) -> None:
+    (total,) = found(measured(counted.where("false")))
+    assert (total["settled"], total["redeliveries"], total["late_p50"]) == (0, 0, None)
+    assert found(by_attempts(counted.where("false"))) == []
+
+
+def test_attempts(counted: DataFrame) -> None:
+    rows = found(by_attempts(counted.where("queue = 'orders'")), "attempts")
+    assert [(row["attempts"], row["messages"]) for row in rows] == [(1, 101), (2, 1), (3, 1)]
+
+
+def test_steps_begin_in_utc_whatever_the_session_thinks(spark: SparkSession) -> None:
+    late = datetime(2026, 3, 1, 23, 59, 59, 999_000, tzinfo=UTC)
+    early = datetime(1969, 12, 31, 23, 59, 30, tzinfo=UTC)
+    frame = spark.createDataFrame([settled(at=late), settled(at=early)], SCHEMA)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    assert zone is not None
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
+    try:
+        rows = found(facts(frame, HOUR).select("at"), "at")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert [row["at"].astimezone(UTC) for row in rows] == [
+        datetime(1969, 12, 31, 23, tzinfo=UTC),
+        datetime(2026, 3, 1, 23, tzinfo=UTC),
+    ]
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 3600])
+def test_the_beginning_of_a_step(seconds: int) -> None:
+    step = timedelta(seconds=seconds)
+    assert start_of(NOON, step) == NOON
+    assert start_of(NOON + step - timedelta(microseconds=1), step) == NOON
+    assert start_of(NOON - timedelta(microseconds=1), step) == NOON - step
+
+
+def test_what_is_to_come(spark: SparkSession) -> None:
+    now = NOON + timedelta(minutes=40)
+    scheduled = [
+        ("orders", NOON - 3 * HOUR),
+        ("orders", now),
+        ("orders", NOON + timedelta(minutes=50)),
+        ("orders", NOON + 23 * HOUR + timedelta(minutes=59)),
+        ("orders", NOON + 24 * HOUR),
+        ("invoices", NOON + HOUR),
+    ]
+    frame = spark.createDataFrame(scheduled, "queue string, deliver_at timestamp")
+    assert found(forecast(frame, now), "at", "queue") == [
+        {"queue": "orders", "at": NOON, "messages": 3, "overdue": 2},
+        {"queue": "invoices", "at": NOON + HOUR, "messages": 1, "overdue": 0},
+        {"queue": "orders", "at": NOON + 23 * HOUR, "messages": 1, "overdue": 0},
+    ]

@@ -1,0 +1,1 @@
+"""The connector, on a real local Spark session."""

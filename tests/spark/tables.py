@@ -1,0 +1,31 @@
+"""What lies in the database under test."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import psycopg
+
+from duequeue import Delivery, Queue
+
+
+def drained(queue: Queue[Any]) -> list[Delivery[Any]]:
+    """Lease all that is due. What another process offered may lie behind what was polled before."""
+    found: list[Delivery[Any]] = []
+    while more := queue.try_poll_many(10_000):
+        found += more
+    return found
+
+
+def ask(url: str, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query."""
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            return connection.execute(query).fetchall()
+    with psycopg.connect(url) as server:
+        return server.execute(query.encode()).fetchall()
+
+
+def count(url: str, table: str) -> int:
+    """Count the rows of a table."""
+    return int(ask(url, f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 - ours

