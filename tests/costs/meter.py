@@ -70,5 +70,5 @@ def _rows(node: dict[str, Any]) -> int:
     """How many rows of a table a node looked at, kept or not."""
     if "Relation Name" not in node or node["Node Type"] == "ModifyTable":
         return 0
-    looked_at: float = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-    return round(looked_at * node["Actual Loops"])
+    looked_at = float(node["Actual Rows"]) + float(node.get("Rows Removed by Filter", 0))
+    return round(looked_at * int(node["Actual Loops"]))
