@@ -1,0 +1,82 @@
+"""Waiting: how soon a message reaches a sleeping worker, how late a scheduled one, at what cost."""
+
+import time
+
+import psycopg
+
+from bench.contender import Contender
+from bench.partner import partner
+from bench.workload import Outcome, Workload, percentiles
+
+TRANSACTIONS = """
+    SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()
+"""
+SETTLING_SECONDS = 3
+
+
+def latency(contender: Contender, messages: int) -> Outcome:
+    """From one process to another, each message finding everybody asleep."""
+    with partner(contender, "receive", messages) as receiver:
+        receiver.await_ready()
+        contender.ping(messages)
+        ages: list[float] = receiver.result()
+    return percentiles(ages[messages // 10 :])
+
+
+def lateness(contender: Contender, messages: int) -> Outcome:
+    """How late messages reach a handler that were scheduled over ten seconds."""
+    return percentiles(contender.keep_time(messages, 10))
+
+
+def idle(contender: Contender, seconds: int) -> Outcome:
+    """How many transactions a worker makes that has nothing to do."""
+    with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
+        worker.await_ready()
+        worker.go()
+        time.sleep(SETTLING_SECONDS)
+        before = _transactions(contender.url)
+        time.sleep(seconds - 1)
+        caused = _transactions(contender.url) - before
+        worker.result()
+    return Outcome({"transactions/min": caused * 60 / (seconds - 1)})
+
+
+def _transactions(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(TRANSACTIONS).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+WORKLOADS = [
+    Workload(
+        "latency",
+        "Idle, end to end",
+        "From before the offer in one process to the handler in another, one message at a time.",
+        "ping",
+        latency,
+        full=200,
+        quick=50,
+        better="less",
+    ),
+    Workload(
+        "lateness",
+        "Lateness of scheduled messages",
+        "From the instant that a message was scheduled for to its handler.",
+        "keep_time",
+        lateness,
+        full=1000,
+        better="less",
+        rounds=1,
+    ),
+    Workload(
+        "idle",
+        "A worker with nothing to do",
+        "Transactions that it makes on PostgreSQL.",
+        "stay_idle",
+        idle,
+        full=12,
+        better="less",
+        rounds=1,
+    ),
+]
