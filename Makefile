@@ -47,10 +47,8 @@ $(PEERS): pyproject.toml constraints.txt bench/requirements.txt
 		--editable '.[postgres,test]' --requirement bench/requirements.txt --constraint constraints.txt
 	touch $@
 
-# Without npm the peers on Node.js are left out, and the report says so.
-$(NODE_PEERS): bench/node/package.json
-	if command -v npm >/dev/null; then \
-		npm install --prefix bench/node --no-package-lock --no-audit --no-fund --loglevel=error; \
-	else echo "no npm: the peers on Node.js are left out"; fi
-	mkdir -p $(@D)
+# Node.js comes from a wheel too.
+$(NODE_PEERS): $(PEERS) bench/node/package.json
+	PATH="$(CURDIR)/$(BENCH)/bin:$$PATH" npm install --prefix bench/node \
+		--no-package-lock --no-audit --no-fund --loglevel=error
 	touch $@

@@ -45,6 +45,8 @@ def _limit(name: str, title: str, path: str) -> Entry:
 ENTRIES = (
     _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
     _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
+    Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
+    Entry("procrastinate", "procrastinate", "postgres", "contenders.procrastinate:Procrastinate"),
     _limit("seed", "the seed's algorithm", "seed:Seed"),
     _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),
     _limit("copy", "limit: COPY, same table", "copy:Copy"),

@@ -2,16 +2,12 @@
 
 import time
 
-import psycopg
-
 from bench.contender import Contender
 from bench.partner import partner
 from bench.workload import Outcome, Workload, percentiles
+from tests.sql.wire import Wire
 
-TRANSACTIONS = """
-    SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()
-"""
-SETTLING_SECONDS = 3
+SETTLING_SECONDS = 2
 
 
 def latency(contender: Contender, messages: int) -> Outcome:
@@ -29,23 +25,16 @@ def lateness(contender: Contender, messages: int) -> Outcome:
 
 
 def idle(contender: Contender, seconds: int) -> Outcome:
-    """How many transactions a worker makes that has nothing to do."""
-    with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
-        worker.await_ready()
-        worker.go()
-        time.sleep(SETTLING_SECONDS)
-        before = _transactions(contender.url)
-        time.sleep(seconds - 1)
-        caused = _transactions(contender.url) - before
-        worker.result()
-    return Outcome({"transactions/min": caused * 60 / (seconds - 1)})
-
-
-def _transactions(url: str) -> int:
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(TRANSACTIONS).fetchone()
-    assert row is not None
-    return int(row[0])
+    """How many statements a worker sends that has nothing to do."""
+    with Wire(contender.url) as wire:
+        contender.url = wire.url.partition("?")[0] + "?sslmode=disable"  # what every driver knows
+        with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
+            worker.await_ready()
+            worker.go()
+            time.sleep(SETTLING_SECONDS)
+            before = wire.statements
+            worker.result()
+    return Outcome({"statements/min": (wire.statements - before) * 60 / seconds})
 
 
 WORKLOADS = [
@@ -72,7 +61,7 @@ WORKLOADS = [
     Workload(
         "idle",
         "A worker with nothing to do",
-        "Transactions that it makes on PostgreSQL.",
+        "Statements that it sends to PostgreSQL.",
         "stay_idle",
         idle,
         full=12,
