@@ -11,7 +11,7 @@ from bench.results import Results
 from bench.servers import Servers, Unavailable
 from bench.workload import Outcome, Workload
 
-PATIENCE = 300.0  # seconds for one measurement
+PATIENCE = 120.0  # seconds for one measurement
 
 
 @dataclass(frozen=True)

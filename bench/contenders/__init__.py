@@ -42,11 +42,44 @@ def _limit(name: str, title: str, path: str) -> Entry:
     return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT)
 
 
+def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
+    """The same at both durabilities."""
+    return [
+        Entry(
+            f"{name}-{synchronous}",
+            f"{title}, SQLite {synchronous}",
+            f"sqlite-{synchronous}",
+            f"contenders.{path}",
+            against=f"duequeue-sqlite-{synchronous}",
+            quick=synchronous == "normal",
+        )
+        for synchronous in ("full", "normal")
+    ]
+
+
 ENTRIES = (
     _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
     _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
+    _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking"),
+    _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
+    _ours("duequeue-memory", "memory", "memory", "memory:InMemory"),
     Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
     Entry("procrastinate", "procrastinate", "postgres", "contenders.procrastinate:Procrastinate"),
+    Entry("pg-boss", "pg-boss", "postgres", "contenders.pg_boss:PgBoss", quick=True),
+    Entry(
+        "graphile-worker",
+        "graphile-worker",
+        "postgres",
+        "contenders.graphile_worker:GraphileWorker",
+        quick=True,
+    ),
+    Entry("bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq"),
+    Entry("bullmq-redis", "BullMQ, Redis everysec", "redis-everysec", "contenders.bullmq:Bullmq"),
+    *_on_sqlite("huey-sqlite", "huey", "huey:OnSqlite"),
+    *_on_sqlite("litequeue", "litequeue", "litequeue:Litequeue"),
+    *_on_sqlite("persist-queue", "persist-queue", "persist_queue:PersistQueue"),
+    Entry("huey-redis", "huey, Redis everysec", "redis-everysec", "contenders.huey:OnRedis"),
+    Entry("huey-redis-always", "huey, Redis always", "redis-always", "contenders.huey:OnRedis"),
     _limit("seed", "the seed's algorithm", "seed:Seed"),
     _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),
     _limit("copy", "limit: COPY, same table", "copy:Copy"),
