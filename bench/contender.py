@@ -126,3 +126,8 @@ def stamp() -> float:
 def pause() -> float:
     """Seconds to wait before a ping, so that it finds everybody asleep."""
     return random.uniform(0.01, 0.02)
+
+
+def lead_time(messages: int) -> float:
+    """Seconds from now until the first of many scheduled messages, so that all are in by then."""
+    return 1 + messages / 5000

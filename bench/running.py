@@ -48,7 +48,8 @@ class Run:
         print(f"  {entry.name:<24} ", end="", flush=True)
         try:
             with servers.empty_store(entry.store) as url:
-                order = Order(workload.name, entry.name, url, self._size(workload))
+                size = entry.share(self._size(workload))
+                order = Order(workload.name, entry.name, url, size)
                 outcome = measure_apart(order, PATIENCE)
         except (Failed, Unavailable) as reason:
             print(reason, flush=True)
@@ -63,6 +64,8 @@ class Run:
 
 def _takes_part(entry: Entry, workload: Workload) -> bool:
     if workload.only and entry.name not in workload.only:
+        return False
+    if workload.stores and entry.store not in workload.stores:
         return False
     try:
         return takes_part(entry.load(), workload.method)

@@ -34,6 +34,7 @@ class Workload:
     better: Literal["more", "less"] = "more"
     rounds: int | None = None
     only: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
 
 
 def rate(messages: int, seconds: float) -> Outcome:

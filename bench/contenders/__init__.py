@@ -26,6 +26,11 @@ class Entry:
     role: Role = Role.PEER
     against: str = "duequeue"
     quick: bool = False
+    slow: bool = False
+
+    def share(self, size: int) -> int:
+        """Return how much of a workload's size it is given: a tenth, if all would take minutes."""
+        return size // 10 if self.slow else size
 
     def load(self) -> type[Contender]:
         """Import it."""
@@ -64,7 +69,8 @@ ENTRIES = (
     _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
     _ours("duequeue-memory", "memory", "memory", "memory:InMemory"),
     Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
-    Entry("procrastinate", "procrastinate", "postgres", "contenders.procrastinate:Procrastinate"),
+    Entry("procrastinate", "procrastinate", "postgres", "contenders.procrastinate:Procrastinate", slow=True),
+    Entry("awa", "awa", "postgres", "contenders.awa:Awa"),
     Entry("pg-boss", "pg-boss", "postgres", "contenders.pg_boss:PgBoss", quick=True),
     Entry(
         "graphile-worker",
@@ -73,12 +79,18 @@ ENTRIES = (
         "contenders.graphile_worker:GraphileWorker",
         quick=True,
     ),
-    Entry("bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq"),
+    Entry("bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq", slow=True),
     Entry("bullmq-redis", "BullMQ, Redis everysec", "redis-everysec", "contenders.bullmq:Bullmq"),
     *_on_sqlite("huey-sqlite", "huey", "huey:OnSqlite"),
     *_on_sqlite("litequeue", "litequeue", "litequeue:Litequeue"),
     *_on_sqlite("persist-queue", "persist-queue", "persist_queue:PersistQueue"),
+    *_on_sqlite("apscheduler", "APScheduler", "apscheduler:APScheduler"),
     Entry("huey-redis", "huey, Redis everysec", "redis-everysec", "contenders.huey:OnRedis"),
+    Entry("celery", "Celery, Redis everysec", "redis-everysec", "contenders.celery:OnRedis"),
+    Entry("dramatiq", "dramatiq, Redis everysec", "redis-everysec", "contenders.dramatiq:OnRedis"),
+    Entry("rq", "RQ, Redis everysec", "redis-everysec", "contenders.rq:OnRedis", slow=True),
+    Entry("taskiq", "taskiq, Redis everysec", "redis-everysec", "contenders.taskiq:OnRedis"),
+    Entry("beanstalkd", "beanstalkd", "beanstalkd", "contenders.beanstalkd:Beanstalkd", quick=True),
     Entry("huey-redis-always", "huey, Redis always", "redis-always", "contenders.huey:OnRedis"),
     _limit("seed", "the seed's algorithm", "seed:Seed"),
     _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),

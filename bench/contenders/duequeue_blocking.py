@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Any
 
-from bench.contender import BATCH, Contender, Tally, pause, stamp, timed
+from bench.contender import BATCH, Contender, Tally, lead_time, pause, stamp, timed
 from duequeue import Delivery, Message, Queue
 
 QUEUE = "bench"
@@ -18,15 +18,15 @@ class Blocking(Contender):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._queue: Queue[Any] = Queue.open(url, QUEUE)
+        self.queue: Queue[Any] = Queue.open(url, QUEUE)
 
     def close(self) -> None:
         """Close the queue."""
-        self._queue.close()
+        self.queue.close()
 
     def load(self, messages: int) -> None:
         """Offer a batch."""
-        self._queue.offer_batch(Message(f"load-{n}", self.payload) for n in range(messages))
+        self.queue.offer_batch(Message(f"load-{n}", self.payload) for n in range(messages))
 
     def offer_one(self, messages: int) -> float:
         """Call `offer`."""
@@ -42,7 +42,7 @@ class Blocking(Contender):
     def offer_batch(self, messages: int) -> float:
         """Call `offer_batch`."""
         batch = (Message(f"key-{n}", self.payload) for n in range(messages))
-        return timed(1, lambda _: self._queue.offer_batch(batch))
+        return timed(1, lambda _: self.queue.offer_batch(batch))
 
     def poll_ack_one(self, messages: int) -> float:
         """Call `try_poll` and `ack`."""
@@ -52,13 +52,13 @@ class Blocking(Contender):
         """Call `try_poll_many` and `ack_many`."""
         began = perf_counter()
         while messages > 0:
-            messages -= self._queue.ack_many(self._queue.try_poll_many(BATCH))
+            messages -= self.queue.ack_many(self.queue.try_poll_many(BATCH))
         return perf_counter() - began
 
     def consume(self, messages: int) -> float:
         """Run `consume`."""
         tally = Tally(messages)
-        with self._queue.consume(lambda _: tally.count()):
+        with self.queue.consume(lambda _: tally.count()):
             tally.wait()
         return tally.seconds
 
@@ -70,12 +70,12 @@ class Blocking(Contender):
         """Call `offer`."""
         for number in range(messages):
             time.sleep(pause())
-            self._queue.offer(f"ping-{number}", stamp())
+            self.queue.offer(f"ping-{number}", stamp())
 
     def keep_time(self, messages: int, seconds: float) -> list[float]:
         """Offer for random instants, and run `consume`."""
-        start = datetime.now(UTC) + timedelta(seconds=1)
-        self._queue.offer_batch(
+        start = datetime.now(UTC) + timedelta(seconds=lead_time(messages))
+        self.queue.offer_batch(
             Message(f"late-{n}", self.payload, start + timedelta(seconds=random.random() * seconds))
             for n in range(messages)
         )
@@ -91,14 +91,14 @@ class Blocking(Contender):
 
     def stay_idle(self, seconds: float) -> None:
         """Run `consume`."""
-        with self._queue.consume(lambda _: None):
+        with self.queue.consume(lambda _: None):
             time.sleep(seconds)
 
     def _offer(self, number: int) -> None:
-        self._queue.offer(f"key-{number}", self.payload)
+        self.queue.offer(f"key-{number}", self.payload)
 
     def _take(self) -> Delivery[Any]:
-        delivery = self._queue.try_poll()
+        delivery = self.queue.try_poll()
         assert delivery is not None
         return delivery
 
@@ -112,7 +112,7 @@ class Blocking(Contender):
             seen.append(look(delivery))
             tally.count()
 
-        with self._queue.consume(handle):
+        with self.queue.consume(handle):
             ready()
             tally.wait()
         return seen

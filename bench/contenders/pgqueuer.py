@@ -12,7 +12,7 @@ import asyncpg
 from pgqueuer import AsyncpgPoolDriver, Job, PgQueuer, Queries
 from pgqueuer.queries import EntrypointExecutionParameter
 
-from bench.contender import BATCH, Tally, stamp
+from bench.contender import BATCH, Tally, lead_time, stamp
 from bench.contender_async import AsyncContender, pinged, timed_async, timed_together
 from bench.filling import fill_table
 
@@ -89,9 +89,9 @@ class Pgqueuer(AsyncContender):
 
     def keep_time(self, messages: int, seconds: float) -> list[float]:
         """Enqueue for later, and run a worker."""
-        late: list[float] = []
+        late, lead = list[float](), lead_time(messages)
         delays: list[timedelta | None] = [
-            timedelta(seconds=1 + random() * seconds) for _ in range(messages)
+            timedelta(seconds=lead + random() * seconds) for _ in range(messages)
         ]
         self.run(
             self._queries.enqueue(

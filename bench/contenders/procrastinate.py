@@ -9,7 +9,7 @@ from time import perf_counter
 import procrastinate
 from procrastinate.jobs import Status
 
-from bench.contender import Tally, stamp
+from bench.contender import Tally, lead_time, stamp
 from bench.contender_async import AsyncContender, pinged, timed_async, timed_together
 from bench.filling import fill_table
 
@@ -92,8 +92,10 @@ class Procrastinate(AsyncContender):
     def keep_time(self, messages: int, seconds: float) -> list[float]:
         """Defer for later, and run a worker."""
 
+        start = datetime.now(UTC) + timedelta(seconds=10 * lead_time(messages))
+
         async def schedule(_: int) -> None:
-            due = datetime.now(UTC) + timedelta(seconds=3 + random() * seconds)
+            due = start + timedelta(seconds=random() * seconds)
             deferrer = self._handle.configure(schedule_at=due)
             await deferrer.defer_async(stamped=due.timestamp() * 1000)
 

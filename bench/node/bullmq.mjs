@@ -1,8 +1,10 @@
 // BullMQ, on Redis or on PostgreSQL as the URL says; what is done is removed.
 
-import { createPostgresBackend, Queue, Worker } from "bullmq";
-import pg from "pg";
+import { createRequire } from "node:module";
 import { chunks, drive, pinged, sleep, stamp, Tally, timed } from "./driver.mjs";
+
+// It finds its driver for PostgreSQL only when it is itself loaded this way.
+const { createPostgresBackend, Queue, Worker } = createRequire(import.meta.url)("bullmq");
 
 const QUEUE = "bench";
 const CHUNK = 1000;
@@ -17,7 +19,7 @@ class Peer {
     this.connection =
       protocol === "redis:"
         ? { host, port: Number(port), maxRetriesPerRequest: null }
-        : new pg.Pool({ connectionString: url, max: 16 });
+        : { connectionString: url, max: 16, migrate: true };
     this.queue = new Queue(QUEUE, { connection: this.connection }, ...this.backend);
     await this.queue.waitUntilReady();
   }
@@ -70,7 +72,7 @@ class Peer {
   ping = (messages) => pinged(messages, (sent) => this.queue.add("bench", { sent }, REMOVED));
 
   async keep_time(messages, seconds) {
-    const start = stamp() + 1000;
+    const start = stamp() + 1000 + messages / 5;
     const dues = Array.from({ length: messages }, () => start + Math.random() * seconds * 1000);
     await this.queue.addBulk(
       dues.map((due) => ({

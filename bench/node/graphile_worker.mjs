@@ -1,7 +1,7 @@
 // graphile-worker, with the settings that its page on performance recommends.
 
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import { chunks, drive, pinged, stamp, Tally, timed } from "./driver.mjs";
+import { chunks, drive, pinged, sleep, stamp, Tally, timed } from "./driver.mjs";
 
 const CHUNK = 1000;
 const CONCURRENCY = 24;
@@ -32,7 +32,7 @@ class Peer {
 
   async consume(messages) {
     const tally = new Tally(messages);
-    const runner = await this.work(FAST, () => tally.count());
+    const runner = await this.work(() => tally.count());
     await tally.done;
     await runner.stop();
     return tally.seconds;
@@ -41,11 +41,11 @@ class Peer {
   async receive(messages, ready) {
     const tally = new Tally(messages);
     const ages = [];
-    const runner = await this.work({}, ({ sent }) => {
+    const runner = await this.work(({ sent }) => {
       ages.push(stamp() - sent);
       tally.count();
     });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await sleep(1000);
     ready();
     await tally.done;
     await runner.stop();
@@ -55,7 +55,7 @@ class Peer {
   ping = (messages) => pinged(messages, (sent) => this.utils.addJob("bench", { sent }));
 
   async keep_time(messages, seconds) {
-    const start = stamp() + 1000;
+    const start = stamp() + 1000 + messages / 5;
     const dues = Array.from({ length: messages }, () => start + Math.random() * seconds * 1000);
     await this.utils.addJobs(
       dues.map((due) => ({
@@ -68,12 +68,12 @@ class Peer {
   }
 
   async stay_idle(seconds) {
-    const runner = await this.work({}, () => {});
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    const runner = await this.work(() => {});
+    await sleep(seconds * 1000);
     await runner.stop();
   }
 
-  work(settings, look) {
+  work(look) {
     return run({
       preset: {
         worker: {
@@ -81,7 +81,7 @@ class Peer {
           concurrentJobs: CONCURRENCY,
           maxPoolSize: CONCURRENCY,
           logger,
-          ...settings,
+          ...FAST,
         },
       },
       noHandleSignals: true,

@@ -6,7 +6,12 @@ import { chunks, drive, pinged, sleep, stamp, Tally, timed } from "./driver.mjs"
 const QUEUE = "bench";
 const CHUNK = 1000;
 const BATCH = 100;
-const POLLING = { pollingIntervalSeconds: 0.5, burstWhenBatchFull: true };
+const WORKER = {
+  batchSize: BATCH,
+  burstWhenBatchFull: true,
+  pollingIntervalSeconds: 0.5,
+  notifyPollingIntervalSeconds: 0.5,
+};
 
 class Peer {
   async open(url, payload) {
@@ -39,7 +44,7 @@ class Peer {
 
   async consume(messages) {
     const tally = new Tally(messages);
-    await this.work(BATCH, () => tally.count());
+    await this.work(() => tally.count());
     await tally.done;
     return tally.seconds;
   }
@@ -47,7 +52,7 @@ class Peer {
   async receive(messages, ready) {
     const tally = new Tally(messages);
     const ages = [];
-    await this.work(1, (job) => {
+    await this.work((job) => {
       ages.push(stamp() - job.data.sent);
       tally.count();
     });
@@ -59,8 +64,8 @@ class Peer {
 
   ping = (messages) => pinged(messages, (sent) => this.boss.send(QUEUE, { sent }));
 
-  async keep_time(messages, seconds, ready) {
-    const start = stamp() + 1000;
+  async keep_time(messages, seconds) {
+    const start = stamp() + 1000 + messages / 5;
     const dues = Array.from({ length: messages }, () => start + Math.random() * seconds * 1000);
     await this.boss.insert(
       QUEUE,
@@ -70,12 +75,12 @@ class Peer {
   }
 
   async stay_idle(seconds) {
-    await this.work(BATCH, () => {});
+    await this.work(() => {});
     await sleep(seconds * 1000);
   }
 
-  work(batchSize, look) {
-    return this.boss.work(QUEUE, { ...POLLING, batchSize }, async (jobs) => jobs.forEach(look));
+  work(look) {
+    return this.boss.work(QUEUE, WORKER, async (jobs) => jobs.forEach(look));
   }
 }
 

@@ -24,6 +24,11 @@ def lateness(contender: Contender, messages: int) -> Outcome:
     return percentiles(contender.keep_time(messages, 10))
 
 
+def burst(contender: Contender, messages: int) -> Outcome:
+    """How late messages are that were all scheduled for the same millisecond."""
+    return percentiles(contender.keep_time(messages, 0))
+
+
 def idle(contender: Contender, seconds: int) -> Outcome:
     """How many statements a worker sends that has nothing to do."""
     with Wire(contender.url) as wire:
@@ -59,6 +64,17 @@ WORKLOADS = [
         rounds=1,
     ),
     Workload(
+        "burst",
+        "All on one instant",
+        "Messages that are all scheduled for the same millisecond: the last of them is the drain.",
+        "keep_time",
+        burst,
+        full=20_000,
+        better="less",
+        rounds=1,
+        only=("duequeue", "pgqueuer", "graphile-worker", "bullmq-redis"),
+    ),
+    Workload(
         "idle",
         "A worker with nothing to do",
         "Statements that it sends to PostgreSQL.",
@@ -67,5 +83,6 @@ WORKLOADS = [
         full=12,
         better="less",
         rounds=1,
+        stores=("postgres",),
     ),
 ]
