@@ -3,13 +3,15 @@
 import argparse
 from pathlib import Path
 
-from bench.contenders import BY_NAME, ENTRIES
+from bench.contenders import BY_NAME
 from bench.machine import describe
+from bench.plots import draw
+from bench.publish import publish
 from bench.report import write_report
 from bench.results import Results
 from bench.running import Run
 from bench.servers import Servers
-from bench.workloads import WORKLOADS, WORKLOADS_BY_NAME
+from bench.workloads import WORKLOADS_BY_NAME
 
 REPORT = Path(__file__).parent / "report"
 
@@ -17,6 +19,9 @@ REPORT = Path(__file__).parent / "report"
 def main() -> None:
     """Measure, print and write the report; interrupted, write what there is."""
     given = _arguments()
+    if given.publish:
+        publish(REPORT)
+        return
     workloads = [WORKLOADS_BY_NAME[name] for name in given.only or WORKLOADS_BY_NAME]
     entries = [BY_NAME[name] for name in given.contender or BY_NAME]
     if given.quick:
@@ -27,10 +32,12 @@ def main() -> None:
     with Servers() as servers:
         results.about = describe(servers)
         try:
-            Run(workloads, entries, rounds, given.quick).into(results, servers)
+            Run(workloads, entries, rounds, given.quick, given.size).into(results, servers)
         except KeyboardInterrupt:
             print("\ninterrupted: here is what there is so far")
-    print(f"\n{write_report(results, REPORT)}\nWritten to {REPORT}")
+    print(f"\n{write_report(results, REPORT)}")
+    draw(results, REPORT)
+    print(f"Written to {REPORT}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -38,11 +45,21 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one minute instead of fifteen")
     parser.add_argument("--rounds", type=int, help="how often each figure is taken")
     parser.add_argument(
-        "--only", action="append", metavar="WORKLOAD", choices=list(WORKLOADS_BY_NAME),
+        "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
+    )
+    parser.add_argument("--size", type=int, help="how much of everything, to try things out")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="WORKLOAD",
+        choices=list(WORKLOADS_BY_NAME),
         help="measure this workload alone; may be given again",
     )
     parser.add_argument(
-        "--contender", action="append", metavar="NAME", choices=list(BY_NAME),
+        "--contender",
+        action="append",
+        metavar="NAME",
+        choices=list(BY_NAME),
         help="measure this contender alone; may be given again",
     )
     return parser.parse_args()

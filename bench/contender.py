@@ -70,7 +70,7 @@ class Contender:
         raise NotImplementedError
 
     def take_turns(self, turns: int) -> list[float]:
-        """Put one message in, take it out and settle it; the last two in milliseconds, each."""
+        """Put one message in, take it out and settle it; only taking it out counts, in ms."""
         raise NotImplementedError
 
     def stay_idle(self, seconds: float) -> None:

@@ -1,10 +1,11 @@
 """Fills a table of PostgreSQL with millions of rows in little time."""
 
-from collections.abc import Mapping
+import time
 
 import psycopg
 from psycopg import sql
 
+YEAR = 365 * 24 * 3600.0
 PLAIN_INDEXES = """
     SELECT index.relname, pg_get_indexdef(index.oid)
     FROM pg_index INNER JOIN pg_class AS index ON index.oid = indexrelid
@@ -14,8 +15,12 @@ PLAIN_INDEXES = """
 """
 
 
-def fill_table(url: str, table: str, insert: str, values: Mapping[str, object]) -> None:
-    """Insert, with the indexes built anew afterwards, and leave the table vacuumed."""
+def fill_table(url: str, table: str, insert: str, messages: int) -> None:
+    """Insert, with the indexes built anew afterwards, and leave the table vacuumed.
+
+    The statement is given how many messages, and an instant in a year from which to count.
+    """
+    values = {"messages": messages, "after": round((time.time() + YEAR) * 1000)}
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET maintenance_work_mem = '1GB'")
         indexes = connection.execute(PLAIN_INDEXES, [table]).fetchall()

@@ -3,8 +3,6 @@
 import os
 import platform
 import sqlite3
-import subprocess
-from importlib.metadata import version
 from pathlib import Path
 
 import psycopg

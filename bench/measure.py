@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
 
 from bench.contenders import open_contender
 from bench.workload import Outcome
@@ -48,15 +50,14 @@ def measure_apart(order: Order, seconds: float) -> Outcome:
     for line in out.splitlines():
         if line.startswith(MARK):
             return Outcome(**json.loads(line.removeprefix(MARK)))
-    raise Failed((errors.strip().splitlines() or ["no outcome"])[-1])
+    reason = (errors.strip().splitlines() or ["no outcome"])[-1]
+    raise Failed(reason.replace(urlsplit(order.url).password or "\0", "***"))
 
 
 def _end_group(leader: int) -> None:
     """End whatever a contender has left running in the session of its process."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def main() -> None:

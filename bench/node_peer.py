@@ -64,11 +64,10 @@ class NodePeer(Contender):
         raise RuntimeError(f"{self.script} ended without an answer")
 
 
-def seconds_of(method: str) -> Callable[..., float]:
-    """Return a method that has the driver do the same, and returns the seconds it took."""
+def asked(method: str) -> Callable[..., Any]:
+    """Return a method that has the driver do it, and returns its answer."""
 
-    def call(self: NodePeer, *values: int) -> float:
-        seconds: float = self.ask(method, *values)
-        return seconds
+    def call(self: NodePeer, *values: float) -> object:
+        return self.ask(method, *values)
 
     return call

@@ -7,6 +7,8 @@ from bench.results import Results
 from bench.workload import Workload
 from bench.workloads import WORKLOADS_BY_NAME
 
+WHOLE_FROM = 100
+
 
 def write_report(results: Results, folder: Path) -> str:
     """Write the report into a folder; return its text."""
@@ -26,7 +28,7 @@ def report(results: Results) -> str:
 
 def _table(results: Results, workload: Workload) -> str:
     figures = results.figures(workload.name)
-    heads = ["", *(f"{figure} | spread" for figure in figures), "ours ×", "what differs"]
+    heads = ["", *(f"{figure} | spread" for figure in figures), "ours is better by", "what differs"]
     lines = [
         f"\n### {workload.title}\n",
         f"{workload.about} Size: {results.sizes[workload.name]:,}.\n",
@@ -35,7 +37,9 @@ def _table(results: Results, workload: Workload) -> str:
     ]
     lines += [_row(results, workload, name, figures) for name in ranked(results, workload)]
     for name, reason in results.failures.get(workload.name, {}).items():
-        lines.append(f"| {BY_NAME[name].title} |" + " – | |" * len(figures) + f" | {_cell(reason)} |")
+        lines.append(
+            f"| {BY_NAME[name].title} |" + " none | |" * len(figures) + f" | {_cell(reason)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -54,7 +58,7 @@ def _row(results: Results, workload: Workload, name: str, figures: list[str]) ->
     cells = [entry.title]
     for figure in figures:
         low, middle, high = results.spread(workload.name, name, figure)
-        cells += [_number(middle), f"{_number(low)} – {_number(high)}" if low < high else ""]
+        cells += [number(middle), f"{number(low)} to {number(high)}" if low < high else ""]
     cells += [_ratio(results, workload, name, figures[0]), _cell(entry.load().notes)]
     return f"| {' | '.join(cells)} |"
 
@@ -70,8 +74,9 @@ def _ratio(results: Results, workload: Workload, name: str, figure: str) -> str:
     return f"{better:.2f}"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+def number(value: float) -> str:
+    """Return a figure with as many digits as mean something."""
+    return f"{value:,.0f}" if value >= WHOLE_FROM else f"{value:.2f}"
 
 
 def _cell(text: str) -> str:

@@ -22,6 +22,7 @@ class Run:
     entries: Sequence[Entry]
     rounds: int
     quick: bool
+    size: int | None = None
 
     def into(self, results: Results, servers: Servers) -> None:
         """Measure everything, telling of each measurement as it is made."""
@@ -59,7 +60,7 @@ class Run:
             results.add(workload.name, entry.name, outcome)
 
     def _size(self, workload: Workload) -> int:
-        return (workload.quick if self.quick else None) or workload.full
+        return self.size or (workload.quick if self.quick else None) or workload.full
 
 
 def _takes_part(entry: Entry, workload: Workload) -> bool:

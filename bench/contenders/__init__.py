@@ -40,11 +40,19 @@ class Entry:
 
 
 def _ours(name: str, title: str, store: str, face: str) -> Entry:
-    return Entry(name, f"**DueQueue**, {title}", store, f"contenders.duequeue_{face}", Role.OURS, name)
+    return Entry(
+        name,
+        f"**DueQueue**, {title}",
+        store,
+        f"contenders.duequeue_{face}",
+        Role.OURS,
+        name,
+        quick=True,
+    )
 
 
 def _limit(name: str, title: str, path: str) -> Entry:
-    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT)
+    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT, quick=True)
 
 
 def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
@@ -69,7 +77,13 @@ ENTRIES = (
     _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
     _ours("duequeue-memory", "memory", "memory", "memory:InMemory"),
     Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
-    Entry("procrastinate", "procrastinate", "postgres", "contenders.procrastinate:Procrastinate", slow=True),
+    Entry(
+        "procrastinate",
+        "procrastinate",
+        "postgres",
+        "contenders.procrastinate:Procrastinate",
+        slow=True,
+    ),
     Entry("awa", "awa", "postgres", "contenders.awa:Awa"),
     Entry("pg-boss", "pg-boss", "postgres", "contenders.pg_boss:PgBoss", quick=True),
     Entry(
@@ -79,7 +93,9 @@ ENTRIES = (
         "contenders.graphile_worker:GraphileWorker",
         quick=True,
     ),
-    Entry("bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq", slow=True),
+    Entry(
+        "bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq", slow=True
+    ),
     Entry("bullmq-redis", "BullMQ, Redis everysec", "redis-everysec", "contenders.bullmq:Bullmq"),
     *_on_sqlite("huey-sqlite", "huey", "huey:OnSqlite"),
     *_on_sqlite("litequeue", "litequeue", "litequeue:Litequeue"),

@@ -1,6 +1,6 @@
 """The peer BullMQ, on Redis and on PostgreSQL."""
 
-from bench.node_peer import NodePeer, seconds_of
+from bench.node_peer import NodePeer, asked
 
 
 class Bullmq(NodePeer):
@@ -9,10 +9,10 @@ class Bullmq(NodePeer):
     script = "bullmq.mjs"
     notes = "Node.js"
 
-    offer_one = seconds_of("offer_one")
-    offer_together = seconds_of("offer_together")
-    offer_batch = seconds_of("offer_batch")
-    poll_ack_one = seconds_of("poll_ack_one")
-    consume = seconds_of("consume")
-    keep_time = seconds_of("keep_time")
-    stay_idle = seconds_of("stay_idle")
+    offer_one = asked("offer_one")
+    offer_together = asked("offer_together")
+    offer_batch = asked("offer_batch")
+    poll_ack_one = asked("poll_ack_one")
+    consume = asked("consume")
+    keep_time = asked("keep_time")
+    stay_idle = asked("stay_idle")

@@ -25,7 +25,7 @@ class OnRedis(Contender):
         )
         self._look: Callable[[Any], object] = lambda _: None
 
-        @self._celery.task(name="bench")  # type: ignore[untyped-decorator] # it has no types
+        @self._celery.task(name="bench")
         def handle(payload: Any) -> None:
             self._look(payload)
 

@@ -19,9 +19,12 @@ class OnRedis(Contender):
         super().__init__(url)
         self._broker = RedisBroker(url=url, middleware=[])
         self._look: Callable[[Any], object] = lambda _: None
-        self._handle = dramatiq.actor(
-            lambda payload: self._look(payload), actor_name="bench", broker=self._broker
-        )
+
+        @dramatiq.actor(actor_name="bench", broker=self._broker)
+        def handle(payload: Any) -> None:
+            self._look(payload)
+
+        self._handle = handle
 
     def close(self) -> None:
         """Close its pool."""

@@ -10,11 +10,8 @@ SHORT_LEASE = timedelta(seconds=2)
 
 FUTURE = """
     INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)
-    SELECT due_at, due_at, 0, kind.id, 'future-' || number, '\\x31'
-    FROM
-        generate_series(1, %(messages)s) AS number,
-        LATERAL (SELECT extract(epoch FROM now())::bigint * 1000 + 31536000000 + number) AS due (due_at),
-        duequeue_kind AS kind
+    SELECT number, number, 0, kind.id, 'future-' || number, '\\x31'
+    FROM duequeue_kind AS kind, generate_series(%(after)s, %(after)s + %(messages)s - 1) AS number
 """
 
 
@@ -23,7 +20,7 @@ class OnPostgres(Blocking):
 
     def fill_future(self, messages: int) -> None:
         """Insert into the table."""
-        fill_table(self.url, "duequeue_message", FUTURE, {"messages": messages})
+        fill_table(self.url, "duequeue_message", FUTURE, messages)
 
     def abandon(self, messages: int) -> float:
         """Take messages and never settle them; return when their lease ends, in milliseconds."""

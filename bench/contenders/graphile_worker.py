@@ -1,6 +1,6 @@
 """The peer graphile-worker."""
 
-from bench.node_peer import NodePeer, seconds_of
+from bench.node_peer import NodePeer, asked
 
 
 class GraphileWorker(NodePeer):
@@ -9,9 +9,9 @@ class GraphileWorker(NodePeer):
     script = "graphile_worker.mjs"
     notes = "Node.js; a poll alone is not part of its interface"
 
-    offer_one = seconds_of("offer_one")
-    offer_together = seconds_of("offer_together")
-    offer_batch = seconds_of("offer_batch")
-    consume = seconds_of("consume")
-    keep_time = seconds_of("keep_time")
-    stay_idle = seconds_of("stay_idle")
+    offer_one = asked("offer_one")
+    offer_together = asked("offer_together")
+    offer_batch = asked("offer_batch")
+    consume = asked("consume")
+    keep_time = asked("keep_time")
+    stay_idle = asked("stay_idle")

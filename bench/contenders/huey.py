@@ -26,7 +26,12 @@ class HueyBase(Contender):
         logging.getLogger("huey").setLevel(logging.ERROR)
         self._huey = self.connect()
         self._look: Callable[[Any], object] = lambda _: None
-        self._handle = self._huey.task(name="bench")(lambda payload: self._look(payload))
+
+        @self._huey.task(name="bench")
+        def handle(payload: Any) -> None:
+            self._look(payload)
+
+        self._handle = handle
 
     def connect(self) -> Huey:
         """Connect to the store."""

@@ -1,6 +1,6 @@
 """The peer pg-boss."""
 
-from bench.node_peer import NodePeer, seconds_of
+from bench.node_peer import NodePeer, asked
 
 
 class PgBoss(NodePeer):
@@ -9,11 +9,11 @@ class PgBoss(NodePeer):
     script = "pg_boss.mjs"
     notes = "Node.js; keeps what is done for days"
 
-    offer_one = seconds_of("offer_one")
-    offer_together = seconds_of("offer_together")
-    offer_batch = seconds_of("offer_batch")
-    poll_ack_one = seconds_of("poll_ack_one")
-    poll_ack_many = seconds_of("poll_ack_many")
-    consume = seconds_of("consume")
-    keep_time = seconds_of("keep_time")
-    stay_idle = seconds_of("stay_idle")
+    offer_one = asked("offer_one")
+    offer_together = asked("offer_together")
+    offer_batch = asked("offer_batch")
+    poll_ack_one = asked("poll_ack_one")
+    poll_ack_many = asked("poll_ack_many")
+    consume = asked("consume")
+    keep_time = asked("keep_time")
+    stay_idle = asked("stay_idle")

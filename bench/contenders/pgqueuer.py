@@ -17,6 +17,7 @@ from bench.contender_async import AsyncContender, pinged, timed_async, timed_tog
 from bench.filling import fill_table
 
 ENTRYPOINT = "bench"
+ENTRYPOINTS: Any = {ENTRYPOINT: EntrypointExecutionParameter(0)}
 CHUNK = 1000
 READY_AFTER = 1.0  # seconds: it does not tell when it listens
 
@@ -35,6 +36,7 @@ class Pgqueuer(AsyncContender):
     async def open(self) -> None:
         """Install its tables, unless another process did."""
         self._pool = await asyncpg.create_pool(self.url, min_size=2, max_size=16)
+        self._worker: Any = uuid.uuid4()
         self._queries = Queries(AsyncpgPoolDriver(self._pool))
         if not await self._queries.has_table("pgqueuer"):
             await self._queries.install()
@@ -94,25 +96,29 @@ class Pgqueuer(AsyncContender):
             timedelta(seconds=lead + random() * seconds) for _ in range(messages)
         ]
         self.run(
-            self._queries.enqueue(
-                [ENTRYPOINT] * messages, [b""] * messages, [0] * messages, delays
-            )
+            self._queries.enqueue([ENTRYPOINT] * messages, [b""] * messages, [0] * messages, delays)
         )
         self.run(self._work(messages, lambda job: late.append(_lateness(job)), lambda: None))
         return late
 
     def fill_future(self, messages: int) -> None:
         """Insert into its table."""
-        fill_table(self.url, "pgqueuer", FUTURE, {"messages": messages})
+        fill_table(self.url, "pgqueuer", FUTURE, messages)
 
     def take_turns(self, turns: int) -> list[float]:
         """Enqueue, dequeue and log."""
 
-        async def turn() -> float:
-            await self._enqueue(0)
-            return await self._dequeue(1, 1) * 1000
+        async def run() -> list[float]:
+            taken: list[float] = []
+            for number in range(turns):
+                await self._enqueue(number)
+                began = perf_counter()
+                jobs = await self._fetch(1)
+                taken.append((perf_counter() - began) * 1000)
+                await self._log(jobs)
+            return taken
 
-        return [self.run(turn()) for _ in range(turns)]
+        return self.run(run())
 
     def stay_idle(self, seconds: float) -> None:
         """Run a worker."""
@@ -128,16 +134,20 @@ class Pgqueuer(AsyncContender):
             await self._queries.enqueue([ENTRYPOINT] * count, [payload] * count, [0] * count)
 
     async def _dequeue(self, messages: int, batch: int) -> float:
-        entrypoints: Any = {ENTRYPOINT: EntrypointExecutionParameter(0)}
-        worker: Any = uuid.uuid4()
         began = perf_counter()
         while messages > 0:
-            jobs = await self._queries.dequeue(
-                batch, entrypoints, worker, None, timedelta(seconds=30)
-            )
-            await self._queries.log_jobs([(job, "successful", None) for job in jobs])
+            jobs = await self._fetch(batch)
+            await self._log(jobs)
             messages -= len(jobs)
         return perf_counter() - began
+
+    async def _fetch(self, batch: int) -> list[Job]:
+        return await self._queries.dequeue(
+            batch, ENTRYPOINTS, self._worker, None, timedelta(seconds=30)
+        )
+
+    async def _log(self, jobs: list[Job]) -> None:
+        await self._queries.log_jobs([(job, "successful", None) for job in jobs])
 
     async def _work(
         self,

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from random import random
 from time import perf_counter
 
 import procrastinate
-from procrastinate.jobs import Status
+from procrastinate.jobs import Job, Status
 
 from bench.contender import Tally, lead_time, stamp
 from bench.contender_async import AsyncContender, pinged, timed_async, timed_together
@@ -36,7 +37,7 @@ class Procrastinate(AsyncContender):
         self._look: Callable[[float], object] = lambda _: None
 
         @self._app.task(name="bench")
-        async def handle(payload: str = "", stamped: float = 0) -> None:
+        async def handle(payload: str = "", stamped: float = 0) -> None:  # noqa: ARG001 - only carried
             self._look(stamped)
 
         self._handle = handle
@@ -69,7 +70,10 @@ class Procrastinate(AsyncContender):
 
         async def run() -> float:
             worker = await self._app.job_manager.register_worker()
-            return await timed_async(messages, lambda _: self._fetch_finish(worker))
+            began = perf_counter()
+            for _ in range(messages):
+                await self._finish(await self._fetch(worker))
+            return perf_counter() - began
 
         return self.run(run())
 
@@ -104,7 +108,7 @@ class Procrastinate(AsyncContender):
 
     def fill_future(self, messages: int) -> None:
         """Insert into its table."""
-        fill_table(self.url, "procrastinate_jobs", FUTURE, {"messages": messages})
+        fill_table(self.url, "procrastinate_jobs", FUTURE, messages)
 
     def take_turns(self, turns: int) -> list[float]:
         """Defer, fetch and finish."""
@@ -114,8 +118,9 @@ class Procrastinate(AsyncContender):
             for number in range(turns):
                 await self._defer(number)
                 began = perf_counter()
-                await self._fetch_finish(worker)
+                job = await self._fetch(worker)
                 taken.append((perf_counter() - began) * 1000)
+                await self._finish(job)
             return taken
 
         return self.run(run())
@@ -132,9 +137,12 @@ class Procrastinate(AsyncContender):
             count = min(CHUNK, messages - start)
             await self._handle.batch_defer_async(*[{"payload": self.payload}] * count)
 
-    async def _fetch_finish(self, worker: int) -> None:
+    async def _fetch(self, worker: int) -> Job:
         job = await self._app.job_manager.fetch_job(None, worker)
         assert job is not None
+        return job
+
+    async def _finish(self, job: Job) -> None:
         await self._app.job_manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
 
     async def _work(
@@ -161,9 +169,7 @@ class Procrastinate(AsyncContender):
             )
         )
         asyncio.get_running_loop().call_later(READY_AFTER, ready)
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), seconds)
-        except TimeoutError:
-            pass
         worker.cancel()
         await asyncio.gather(worker, return_exceptions=True)

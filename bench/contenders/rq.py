@@ -33,9 +33,7 @@ class OnRedis(Contender):
 
     def offer_one(self, messages: int) -> float:
         """Enqueue."""
-        return timed(
-            messages, lambda _: self._queue.enqueue(handle, self.payload, result_ttl=0)
-        )
+        return timed(messages, lambda _: self._queue.enqueue(handle, self.payload, result_ttl=0))
 
     def offer_batch(self, messages: int) -> float:
         """Enqueue many."""

@@ -19,7 +19,8 @@ class Fsync(Contender):
     def offer_one(self, messages: int) -> float:
         """Measure for a second; of its many lines, only one is of interest."""
         with tempfile.TemporaryDirectory(prefix="duequeue-bench-") as folder:
-            command = [postgres_program("pg_test_fsync"), "-s", "1", "-f", Path(folder, "file")]
+            program = postgres_program("pg_test_fsync")
+            command: list[str | Path] = [program, "-s", "1", "-f", Path(folder, "file")]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
                 assert process.stdout is not None
                 rates = (RATE.search(line) for line in process.stdout)

@@ -14,6 +14,7 @@ from duequeue.stores.sql.queries import load_queries
 
 RATE = re.compile(r"tps = ([\d.]+) \(without")
 THREADS = 2
+LEASE = "7"
 NOW = "CAST(extract(epoch FROM now()) * 1000 AS bigint)"
 
 OFFER = r"""
@@ -69,11 +70,11 @@ class Pgbench(Contender):
                 "claim_messages",
                 now=NOW,
                 until=f"{NOW} + 300000",
-                token="7",
+                token=LEASE,
                 kind_id="1",
                 limit="1",
             ),
-            remove_messages=_filled("remove_messages", id="ARRAY[:id]", token="ARRAY[7]"),
+            remove_messages=_filled("remove_messages", id="ARRAY[:id]", token=f"ARRAY[{LEASE}]"),
         )
         return self._run(script, messages, 1)
 
@@ -81,7 +82,7 @@ class Pgbench(Contender):
         with tempfile.TemporaryDirectory(prefix="duequeue-bench-") as folder:
             file = Path(folder, "script.sql")
             file.write_text(script)
-            command = [
+            command: list[str | Path] = [
                 postgres_program("pgbench"),
                 *("--no-vacuum", "--protocol=prepared", "--define=after_due=0"),
                 *("--define=after_id=0", f"--client={clients}", f"--file={file}"),
@@ -102,7 +103,7 @@ def _filled(name: str, **values: str) -> str:
     """Return one of our statements with its parameters filled in."""
     text = load_queries("postgres")[name]
     for parameter, value in values.items():
-        text = re.sub(rf"(?<!:):{parameter}\b", lambda _, value=value: value, text)
+        text = re.sub(rf"(?<!:):{parameter}\b", value.replace("\\", r"\\"), text)
     return text.rstrip().removesuffix(";")
 
 

@@ -87,7 +87,7 @@ WORKLOADS = [
     Workload(
         "future-1m",
         "A million messages for later",
-        "A poll and ack of one message, against the same in an empty table.",
+        "A poll of one message, against the same in an empty table.",
         "fill_future",
         future,
         full=1_000_000,
@@ -97,7 +97,7 @@ WORKLOADS = [
     Workload(
         "future-10m",
         "Ten million messages for later",
-        "A poll and ack of one message, against the same in an empty table.",
+        "A poll of one message, against the same in an empty table.",
         "fill_future",
         future,
         full=10_000_000,
@@ -108,7 +108,7 @@ WORKLOADS = [
     Workload(
         "pinned",
         "A snapshot held open",
-        "A poll and ack of one message after so many were acked that no vacuum may clean.",
+        "A poll of one message after so many were acked that no vacuum may clean.",
         "poll_ack_many",
         pinned,
         full=30_000,
