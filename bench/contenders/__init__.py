@@ -39,7 +39,7 @@ class Entry:
         return found
 
 
-def _ours(name: str, title: str, store: str, face: str) -> Entry:
+def _ours(name: str, title: str, store: str, face: str, *, quick: bool = True) -> Entry:
     return Entry(
         name,
         f"**DueQueue**, {title}",
@@ -47,7 +47,7 @@ def _ours(name: str, title: str, store: str, face: str) -> Entry:
         f"contenders.duequeue_{face}",
         Role.OURS,
         name,
-        quick=True,
+        quick,
     )
 
 
@@ -64,7 +64,7 @@ def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
             f"sqlite-{synchronous}",
             f"contenders.{path}",
             against=f"duequeue-sqlite-{synchronous}",
-            quick=synchronous == "normal",
+            quick=synchronous == "normal" and name == "huey-sqlite",
         )
         for synchronous in ("full", "normal")
     ]
@@ -73,9 +73,9 @@ def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
 ENTRIES = (
     _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
     _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
-    _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking"),
+    _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking", quick=False),
     _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
-    _ours("duequeue-memory", "memory", "memory", "memory:InMemory"),
+    _ours("duequeue-memory", "memory", "memory", "memory:InMemory", quick=False),
     Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
     Entry(
         "procrastinate",
@@ -106,7 +106,7 @@ ENTRIES = (
     Entry("dramatiq", "dramatiq, Redis everysec", "redis-everysec", "contenders.dramatiq:OnRedis"),
     Entry("rq", "RQ, Redis everysec", "redis-everysec", "contenders.rq:OnRedis", slow=True),
     Entry("taskiq", "taskiq, Redis everysec", "redis-everysec", "contenders.taskiq:OnRedis"),
-    Entry("beanstalkd", "beanstalkd", "beanstalkd", "contenders.beanstalkd:Beanstalkd", quick=True),
+    Entry("beanstalkd", "beanstalkd", "beanstalkd", "contenders.beanstalkd:Beanstalkd"),
     Entry("huey-redis-always", "huey, Redis always", "redis-always", "contenders.huey:OnRedis"),
     _limit("seed", "the seed's algorithm", "seed:Seed"),
     _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),
