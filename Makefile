@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
+NODE_PEERS := bench/node/node_modules/.installed
 
 .PHONY: help install test check demo bench bench-quick clean
 
@@ -24,14 +25,14 @@ check: install  ## Check format, lint, types and layers
 demo: install  ## Watch a queue at work
 	$(BIN)/python examples/demo.py
 
-bench: $(PEERS)  ## Measure ours, the peers and the limit side by side (about ten minutes)
+bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by side (a quarter of an hour)
 	$(BENCH)/bin/python -m bench
 
-bench-quick: $(PEERS)  ## The same in about a minute
+bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it in about a minute
 	$(BENCH)/bin/python -m bench --quick
 
 clean:  ## Remove everything that the other targets made
-	rm -rf $(VENV) $(BENCH) bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH) bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -44,4 +45,10 @@ $(PEERS): pyproject.toml constraints.txt bench/requirements.txt
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[postgres,test]' --requirement bench/requirements.txt --constraint constraints.txt
+	touch $@
+
+# Node.js comes from a wheel too.
+$(NODE_PEERS): $(PEERS) bench/node/package.json
+	PATH="$(CURDIR)/$(BENCH)/bin:$$PATH" npm install --prefix bench/node \
+		--no-package-lock --no-audit --no-fund --loglevel=error
 	touch $@

@@ -1,86 +1,68 @@
-"""Run everything, interleaved: `python -m bench [--quick] [--rounds N]`."""
+"""Ours, the peers and the limits, side by side: `python -m bench [--quick]`."""
 
 import argparse
-import json
-import platform
 from pathlib import Path
-from statistics import median
 
-import psycopg
+from bench.contenders import BY_NAME
+from bench.machine import describe
+from bench.plots import draw
+from bench.publish import publish
+from bench.report import write_report
+from bench.results import Results
+from bench.running import Run
+from bench.servers import Servers
+from bench.workloads import WORKLOADS_BY_NAME
 
-from bench.contenders import contender
-from bench.workloads import FULL, QUICK, WORKLOADS, Scale, Workload
-from tests.fixtures.postgres import OwnPostgresServer, own_server
-
-# As a careful user would run it: durable, and with room to work.
-SETTINGS = {
-    "listen_addresses": "127.0.0.1",
-    "max_connections": "200",
-    "shared_buffers": "1GB",
-    "unix_socket_directories": "",
-    "max_wal_size": "4GB",
-}
 REPORT = Path(__file__).parent / "report"
 
 
 def main() -> None:
-    """Measure, print and write the report."""
+    """Measure, print and write the report; interrupted, write what there is."""
+    given = _arguments()
+    if given.publish:
+        publish(REPORT)
+        return
+    workloads = [WORKLOADS_BY_NAME[name] for name in given.only or WORKLOADS_BY_NAME]
+    entries = [BY_NAME[name] for name in given.contender or BY_NAME]
+    if given.quick:
+        workloads = [workload for workload in workloads if workload.quick]
+        entries = [entry for entry in entries if entry.quick or given.contender]
+    rounds = given.rounds or (1 if given.quick else 3)
+    results = Results()
+    with Servers() as servers:
+        results.about = describe(servers)
+        try:
+            Run(workloads, entries, rounds, given.quick, given.size).into(results, servers)
+        except KeyboardInterrupt:
+            print("\ninterrupted: here is what there is so far")
+    print(f"\n{write_report(results, REPORT)}")
+    draw(results, REPORT)
+    print(f"Written to {REPORT}")
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a minute instead of ten")
+    parser.add_argument("--quick", action="store_true", help="one minute instead of fifteen")
     parser.add_argument("--rounds", type=int, help="how often each figure is taken")
-    given = parser.parse_args()
-    scale, rounds = (QUICK, 1) if given.quick else (FULL, 3)
-    with own_server(SETTINGS) as server:
-        results = {
-            workload.title: run(workload, server, scale, given.rounds or rounds)
-            for workload in WORKLOADS
-        }
-        about = {"machine": platform.platform(), "postgresql": version(server)}
-    REPORT.mkdir(exist_ok=True)
-    (REPORT / "results.json").write_text(json.dumps({**about, "results": results}, indent=2))
-    (REPORT / "results.md").write_text(table(results))
-    print(f"\n{table(results)}\nWritten to {REPORT}")
-
-
-def run(
-    workload: Workload, server: OwnPostgresServer, scale: Scale, rounds: int
-) -> dict[str, dict[str, float]]:
-    """Take each figure several times, the contenders in turn, and keep the medians."""
-    print(f"\n{workload.title}", flush=True)
-    taken: dict[str, list[dict[str, float]]] = {name: [] for name in workload.contenders}
-    for _ in range(rounds):
-        for name in workload.contenders:
-            url = server.create_database()
-            contender(name).prepare(url)
-            taken[name].append(workload.measure(name, url, scale))
-            server.drop_database(url)
-            shown = ", ".join(f"{value:,.1f} {unit}" for unit, value in taken[name][-1].items())
-            print(f"  {contender(name).name:<24} {shown}", flush=True)
-    return {
-        contender(name).name: {unit: median(one[unit] for one in each) for unit in each[0]}
-        for name, each in taken.items()
-    }
-
-
-def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
-    """Return the medians as Markdown, with the ratio to the first contender."""
-    lines: list[str] = []
-    for title, by_contender in results.items():
-        units = list(next(iter(by_contender.values())))
-        lines += [f"\n| {title} | {' | '.join(units)} | ratio |", "|---" * (len(units) + 2) + "|"]
-        first = next(iter(by_contender.values()))[units[0]]
-        for name, figures in by_contender.items():
-            cells = " | ".join(f"{figures[unit]:,.1f}" for unit in units)
-            lines.append(f"| {name} | {cells} | {figures[units[0]] / first:.2f} |")
-    return "\n".join(lines) + "\n"
-
-
-def version(server: OwnPostgresServer) -> str:
-    """Return the server's own words."""
-    with psycopg.connect(server.admin_url) as connection:
-        row = connection.execute("SHOW server_version").fetchone()
-    assert row is not None
-    return str(row[0])
+    parser.add_argument(
+        "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
+    )
+    parser.add_argument("--size", type=int, help="how much of everything, to try things out")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="WORKLOAD",
+        choices=list(WORKLOADS_BY_NAME),
+        help="measure this workload alone; may be given again",
+    )
+    parser.add_argument(
+        "--contender",
+        action="append",
+        metavar="NAME",
+        choices=list(BY_NAME),
+        help="measure this contender alone; may be given again",
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,124 @@
-"""The contenders by name; a peer is imported only in the run that measures it."""
+"""Who takes part, by name; each is imported only where it is measured."""
 
+from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 
 from bench.contender import Contender
 
 
-def contender(name: str) -> Contender:
-    """Return a contender: `pgqueuer_100` is the peer of that name with that batch size."""
-    module, _, argument = name.partition("_")
-    arguments = [int(argument)] if argument else []
-    found: Contender = import_module(f"bench.contenders.{module}").Contestant(*arguments)
-    return found
+class Role(Enum):
+    """What a contender is in the comparison."""
+
+    OURS = "ours"
+    PEER = "peer"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contender on a store, and which of ours it is compared with."""
+
+    name: str
+    title: str
+    store: str
+    path: str
+    role: Role = Role.PEER
+    against: str = "duequeue"
+    quick: bool = False
+    slow: bool = False
+
+    def share(self, size: int) -> int:
+        """Return how much of a workload's size it is given: a tenth, if all would take minutes."""
+        return size // 10 if self.slow else size
+
+    def load(self) -> type[Contender]:
+        """Import it."""
+        module, _, name = self.path.partition(":")
+        found: type[Contender] = getattr(import_module(f"bench.{module}"), name)
+        return found
+
+
+def _ours(name: str, title: str, store: str, face: str, *, quick: bool = True) -> Entry:
+    return Entry(
+        name,
+        f"**DueQueue**, {title}",
+        store,
+        f"contenders.duequeue_{face}",
+        Role.OURS,
+        name,
+        quick,
+    )
+
+
+def _limit(name: str, title: str, path: str) -> Entry:
+    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT, quick=True)
+
+
+def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
+    """The same at both durabilities."""
+    return [
+        Entry(
+            f"{name}-{synchronous}",
+            f"{title}, SQLite {synchronous}",
+            f"sqlite-{synchronous}",
+            f"contenders.{path}",
+            against=f"duequeue-sqlite-{synchronous}",
+            quick=synchronous == "normal" and name == "huey-sqlite",
+        )
+        for synchronous in ("full", "normal")
+    ]
+
+
+ENTRIES = (
+    _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
+    _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
+    _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking", quick=False),
+    _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
+    _ours("duequeue-memory", "memory", "memory", "memory:InMemory", quick=False),
+    Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
+    Entry(
+        "procrastinate",
+        "procrastinate",
+        "postgres",
+        "contenders.procrastinate:Procrastinate",
+        slow=True,
+    ),
+    Entry("awa", "awa", "postgres", "contenders.awa:Awa"),
+    Entry("pg-boss", "pg-boss", "postgres", "contenders.pg_boss:PgBoss", quick=True),
+    Entry(
+        "graphile-worker",
+        "graphile-worker",
+        "postgres",
+        "contenders.graphile_worker:GraphileWorker",
+        quick=True,
+    ),
+    Entry(
+        "bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq", slow=True
+    ),
+    Entry("bullmq-redis", "BullMQ, Redis everysec", "redis-everysec", "contenders.bullmq:Bullmq"),
+    *_on_sqlite("huey-sqlite", "huey", "huey:OnSqlite"),
+    *_on_sqlite("litequeue", "litequeue", "litequeue:Litequeue"),
+    *_on_sqlite("persist-queue", "persist-queue", "persist_queue:PersistQueue"),
+    *_on_sqlite("apscheduler", "APScheduler", "apscheduler:APScheduler"),
+    Entry("huey-redis", "huey, Redis everysec", "redis-everysec", "contenders.huey:OnRedis"),
+    Entry("celery", "Celery, Redis everysec", "redis-everysec", "contenders.celery:OnRedis"),
+    Entry("dramatiq", "dramatiq, Redis everysec", "redis-everysec", "contenders.dramatiq:OnRedis"),
+    Entry("rq", "RQ, Redis everysec", "redis-everysec", "contenders.rq:OnRedis", slow=True),
+    Entry("taskiq", "taskiq, Redis everysec", "redis-everysec", "contenders.taskiq:OnRedis"),
+    Entry("beanstalkd", "beanstalkd", "beanstalkd", "contenders.beanstalkd:Beanstalkd"),
+    Entry("huey-redis-always", "huey, Redis always", "redis-always", "contenders.huey:OnRedis"),
+    _limit("seed", "the seed's algorithm", "seed:Seed"),
+    _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),
+    _limit("copy", "limit: COPY, same table", "copy:Copy"),
+    _limit("delete-returning", "limit: DELETE RETURNING, no lease", "delete_returning:Delete"),
+    _limit("fsync", "limit: one fdatasync each", "fsync:Fsync"),
+)
+BY_NAME = {entry.name: entry for entry in ENTRIES}
+
+
+def open_contender(name: str, url: str) -> Contender:
+    """Open a contender on a store."""
+    contender = BY_NAME[name].load()(url)
+    contender.name = name
+    return contender

@@ -1,85 +1,178 @@
-"""The peer pgqueuer, on its recommended driver (asyncpg) and with its default durability."""
+"""The peer pgqueuer, on its recommended driver, asyncpg."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from time import perf_counter, time_ns
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import random
+from time import perf_counter
 from typing import Any
 
 import asyncpg
-from pgqueuer import AsyncpgDriver, AsyncpgPoolDriver, Job, PgQueuer, Queries
+from pgqueuer import AsyncpgPoolDriver, Job, PgQueuer, Queries
+from pgqueuer.queries import EntrypointExecutionParameter
 
-from bench.contender import PAYLOAD
+from bench.contender import BATCH, Tally, lead_time, stamp
+from bench.contender_async import AsyncContender, pinged, timed_async, timed_together
+from bench.filling import fill_table
 
 ENTRYPOINT = "bench"
+ENTRYPOINTS: Any = {ENTRYPOINT: EntrypointExecutionParameter(0)}
 CHUNK = 1000
+READY_AFTER = 1.0  # seconds: it does not tell when it listens
+
+FUTURE = """
+    INSERT INTO pgqueuer (priority, status, entrypoint, payload, execute_after)
+    SELECT 0, 'queued', 'bench', '\\x31', now() + interval '1 year'
+    FROM generate_series(1, %(messages)s)
+"""
 
 
-class Contestant:
-    """A worker with a given batch size."""
+class Pgqueuer(AsyncContender):
+    """Its defaults, with a hundred to a batch; what is done is kept in its log table."""
 
-    def __init__(self, batch: int) -> None:
-        self.name = f"pgqueuer, batch {batch}"
-        self._batch = batch
+    notes = "copies what is done to a log; no unique keys"
 
-    def prepare(self, url: str) -> None:
-        """Install its tables."""
-        asyncio.run(_with_queries(url, lambda queries: queries.install()))
+    async def open(self) -> None:
+        """Install its tables, unless another process did."""
+        self._pool = await asyncpg.create_pool(self.url, min_size=2, max_size=16)
+        self._worker: Any = uuid.uuid4()
+        self._queries = Queries(AsyncpgPoolDriver(self._pool))
+        if not await self._queries.has_table("pgqueuer"):
+            await self._queries.install()
 
-    def load(self, url: str, messages: int) -> None:
-        """Enqueue in chunks, its bulk interface."""
-        asyncio.run(_with_queries(url, lambda queries: _enqueue(queries, messages)))
+    async def shut(self) -> None:
+        """Close the pool."""
+        await self._pool.close()
 
-    def drain(self, url: str, messages: int) -> float:
-        """Count calls of an entrypoint that does nothing else."""
+    def load(self, messages: int) -> None:
+        """Enqueue lists."""
+        self.run(self._enqueue_lists(messages))
+
+    def offer_one(self, messages: int) -> float:
+        """Enqueue."""
+        return self.run(timed_async(messages, self._enqueue))
+
+    def offer_together(self, messages: int, callers: int) -> float:
+        """Enqueue in several tasks."""
+        return self.run(timed_together(messages, callers, self._enqueue))
+
+    def offer_batch(self, messages: int) -> float:
+        """Enqueue lists of a thousand."""
+        return self.run(timed_async(1, lambda _: self._enqueue_lists(messages)))
+
+    def poll_ack_one(self, messages: int) -> float:
+        """Dequeue one and log it."""
+        return self.run(self._dequeue(messages, 1))
+
+    def poll_ack_many(self, messages: int) -> float:
+        """Dequeue a hundred and log them."""
+        return self.run(self._dequeue(messages, BATCH))
+
+    def consume(self, messages: int) -> float:
+        """Run a worker."""
+        tally = Tally(messages)
+        self.run(self._work(messages, lambda _: tally.count(), lambda: None))
+        return tally.seconds
+
+    def receive(self, messages: int, ready: Callable[[], None]) -> list[float]:
+        """Run a worker."""
+        ages: list[float] = []
+        self.run(
+            self._work(messages, lambda job: ages.append(stamp() - float(job.payload or 0)), ready)
+        )
+        return ages
+
+    def ping(self, messages: int) -> None:
+        """Enqueue."""
+        self.run(
+            pinged(messages, lambda _, sent: self._queries.enqueue(ENTRYPOINT, str(sent).encode()))
+        )
+
+    def keep_time(self, messages: int, seconds: float) -> list[float]:
+        """Enqueue for later, and run a worker."""
+        late, lead = list[float](), lead_time(messages)
+        delays: list[timedelta | None] = [
+            timedelta(seconds=lead + random() * seconds) for _ in range(messages)
+        ]
+        self.run(
+            self._queries.enqueue([ENTRYPOINT] * messages, [b""] * messages, [0] * messages, delays)
+        )
+        self.run(self._work(messages, lambda job: late.append(_lateness(job)), lambda: None))
+        return late
+
+    def fill_future(self, messages: int) -> None:
+        """Insert into its table."""
+        fill_table(self.url, "pgqueuer", FUTURE, messages)
+
+    def take_turns(self, turns: int) -> list[float]:
+        """Enqueue, dequeue and log."""
+
+        async def run() -> list[float]:
+            taken: list[float] = []
+            for number in range(turns):
+                await self._enqueue(number)
+                began = perf_counter()
+                jobs = await self._fetch(1)
+                taken.append((perf_counter() - began) * 1000)
+                await self._log(jobs)
+            return taken
+
+        return self.run(run())
+
+    def stay_idle(self, seconds: float) -> None:
+        """Run a worker."""
+        self.run(self._work(0, lambda _: None, lambda: None, seconds))
+
+    async def _enqueue(self, _: int) -> None:
+        await self._queries.enqueue(ENTRYPOINT, self.payload.encode())
+
+    async def _enqueue_lists(self, messages: int) -> None:
+        payload = self.payload.encode()
+        for start in range(0, messages, CHUNK):
+            count = min(CHUNK, messages - start)
+            await self._queries.enqueue([ENTRYPOINT] * count, [payload] * count, [0] * count)
+
+    async def _dequeue(self, messages: int, batch: int) -> float:
         began = perf_counter()
-        asyncio.run(self._work(url, messages, lambda _: 0, lambda: None))
+        while messages > 0:
+            jobs = await self._fetch(batch)
+            await self._log(jobs)
+            messages -= len(jobs)
         return perf_counter() - began
 
-    @contextmanager
-    def producer(self, url: str) -> Iterator[Callable[[str, int], object]]:
-        """Enqueue one by one on one connection."""
-        with asyncio.Runner() as runner:
-            connection = runner.run(asyncpg.connect(url))
-            queries = Queries(AsyncpgDriver(connection))
-            yield lambda _, stamp: runner.run(queries.enqueue(ENTRYPOINT, str(stamp).encode()))
-            runner.run(connection.close())
+    async def _fetch(self, batch: int) -> list[Job]:
+        return await self._queries.dequeue(
+            batch, ENTRYPOINTS, self._worker, None, timedelta(seconds=30)
+        )
 
-    def receive(self, url: str, messages: int, ready: Callable[[], None]) -> list[int]:
-        """Note the age of each job."""
-        return asyncio.run(self._work(url, messages, _age, ready))
+    async def _log(self, jobs: list[Job]) -> None:
+        await self._queries.log_jobs([(job, "successful", None) for job in jobs])
 
     async def _work(
-        self, url: str, messages: int, look: Callable[[Job], int], ready: Callable[[], None]
-    ) -> list[int]:
-        seen: list[int] = []
-        async with asyncpg.create_pool(url, min_size=2, max_size=10) as pool:
-            worker = PgQueuer(AsyncpgPoolDriver(pool))
+        self,
+        messages: int,
+        look: Callable[[Job], object],
+        ready: Callable[[], None],
+        seconds: float | None = None,
+    ) -> None:
+        worker = PgQueuer(AsyncpgPoolDriver(self._pool))
+        left = messages
 
-            @worker.entrypoint(ENTRYPOINT)
-            async def handle(job: Job) -> None:
-                seen.append(look(job))
-                if len(seen) == messages:
-                    worker.shutdown.set()
+        @worker.entrypoint(ENTRYPOINT)
+        async def handle(job: Job) -> None:
+            nonlocal left
+            look(job)
+            left -= 1
+            if left == 0:
+                worker.shutdown.set()
 
-            asyncio.get_running_loop().call_later(0.5, ready)
-            await worker.qm.run(batch_size=self._batch)
-        return seen
-
-
-def _age(job: Job) -> int:
-    return time_ns() - int(job.payload or b"0")
-
-
-async def _with_queries(url: str, work: Callable[[Queries], Coroutine[Any, Any, object]]) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await work(Queries(AsyncpgDriver(connection)))
-    finally:
-        await connection.close()
+        loop = asyncio.get_running_loop()
+        loop.call_later(READY_AFTER, ready)
+        if seconds is not None:
+            loop.call_later(seconds, worker.shutdown.set)
+        await worker.qm.run(batch_size=BATCH)
 
 
-async def _enqueue(queries: Queries, messages: int) -> None:
-    for start in range(0, messages, CHUNK):
-        count = min(CHUNK, messages - start)
-        await queries.enqueue([ENTRYPOINT] * count, [PAYLOAD.encode()] * count, [0] * count)
+def _lateness(job: Job) -> float:
+    return (datetime.now(UTC) - job.execute_after) / timedelta(milliseconds=1)

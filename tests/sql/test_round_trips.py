@@ -12,7 +12,7 @@ from tests.contract.phrases import DAY, PATIENCE
 from tests.fixtures.faces import DeliveryFace, Face, QueueFace
 from tests.sql.wire import Traffic, Wire
 
-ONCE = Traffic(statements=1, round_trips=1)
+ONCE = Traffic(statements=1, round_trips=1, transactions=1)
 
 Call: TypeAlias = Callable[[QueueFace, int], object]
 Settle: TypeAlias = Callable[[QueueFace, list[DeliveryFace]], object]
@@ -65,7 +65,7 @@ def test_a_call_crosses_once(wire: Wire, queue: QueueFace, call: Call) -> None:
 def test_a_large_batch_crosses_once_for_each_thousand(wire: Wire, queue: QueueFace) -> None:
     for _ in range(LAPS):
         queue.offer_batch(batch(2))
-    assert wire.traffic_of(partial(queue.offer_batch, batch(2500))) == Traffic(3, 3)
+    assert wire.traffic_of(partial(queue.offer_batch, batch(2500))) == Traffic(3, 3, 3)
 
 
 def test_a_poll_crosses_once(wire: Wire, queue: QueueFace, clock: ManualClock) -> None:
@@ -78,7 +78,7 @@ def test_a_poll_crosses_once(wire: Wire, queue: QueueFace, clock: ManualClock) -
 
 def transaction(statements: int) -> Traffic:
     """Some statements between BEGIN and COMMIT."""
-    return Traffic(statements + 2, statements + 2)
+    return Traffic(statements + 2, statements + 2, transactions=1)
 
 
 SETTLEMENTS: dict[str, tuple[Settle, Traffic]] = {

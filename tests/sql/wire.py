@@ -1,24 +1,31 @@
-"""A wire to a PostgreSQL server on which statements and answers are counted."""
+"""A wire to a PostgreSQL server on which all that passes is noted."""
 
 import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 STATEMENTS = {b"Q", b"E"}  # the simple protocol's Query, the extended protocol's Execute
-ANSWER = {b"Z"}  # ReadyForQuery
+ANSWER = b"Z"  # ReadyForQuery
+OUTSIDE_TRANSACTION = b"I"
+NOTICE = b"N"
+
+
+Messages: TypeAlias = list[tuple[bytes, bytes]]  # each a type and a body
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What has gone over a wire."""
+    """What has gone over a wire, and what the server remarked meanwhile."""
 
     statements: int
     round_trips: int
+    transactions: int
+    notices: list[str] = field(default_factory=list, compare=False)
 
 
 class Wire:
@@ -29,8 +36,8 @@ class Wire:
         self._server = (parts.hostname, parts.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
-        self._statements = Counter(STATEMENTS)
-        self._answers = Counter(ANSWER)
+        self._sent: Messages = []
+        self._answered: Messages = []
         login, port = parts.netloc.rpartition("@")[0], self._listener.getsockname()[1]
         self.url = urlunsplit(
             parts._replace(
@@ -38,11 +45,23 @@ class Wire:
             )
         )
 
+    @property
+    def statements(self) -> int:
+        """How many statements were sent so far."""
+        return sum(kind in STATEMENTS for kind, _ in list(self._sent))
+
     def traffic_of(self, call: Callable[[], object]) -> Traffic:
-        """Make a call; return how many statements it sent, and how often it waited."""
-        statements, answers = self._statements.total, self._answers.total
+        """Make a call; return what it sent, how often it waited, and what it committed."""
+        statements, first_answer = self.statements, len(self._answered)
         call()
-        return Traffic(self._statements.total - statements, self._answers.total - answers)
+        answered = self._answered[first_answer:]
+        ends = [body for kind, body in answered if kind == ANSWER]
+        return Traffic(
+            self.statements - statements,
+            len(ends),
+            ends.count(OUTSIDE_TRANSACTION),
+            [_text(body) for kind, body in answered if kind == NOTICE],
+        )
 
     def __enter__(self) -> Self:
         _start(self._accept)
@@ -64,21 +83,8 @@ class Wire:
         for end in (client, server):
             self._sockets.append(end)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _start(partial(_pass_on, client, server, self._statements, starts=True))
-        _start(partial(_pass_on, server, client, self._answers))
-
-
-class Counter:
-    """Counts messages of some types, from several threads."""
-
-    def __init__(self, types: set[bytes]) -> None:
-        self._types = types
-        self._lock = threading.Lock()
-        self.total = 0
-
-    def count(self, message_type: bytes) -> None:
-        with self._lock:
-            self.total += message_type in self._types
+        _start(partial(_pass_on, client, server, self._sent, starts=True))
+        _start(partial(_pass_on, server, client, self._answered))
 
 
 def _start(work: Callable[[], None]) -> None:
@@ -86,16 +92,15 @@ def _start(work: Callable[[], None]) -> None:
 
 
 def _pass_on(
-    source: socket.socket, target: socket.socket, counter: Counter, *, starts: bool = False
+    source: socket.socket, target: socket.socket, passed: Messages, *, starts: bool = False
 ) -> None:
     with suppress(OSError, EOFError), source.makefile("rb") as stream:
         if starts:
             target.sendall(_sized(stream))  # the first message has no type
         while True:
-            message_type = _read(stream, 1)
-            message = message_type + _sized(stream)
-            counter.count(message_type)  # before anybody can act on it
-            target.sendall(message)
+            kind, message = _read(stream, 1), _sized(stream)
+            passed.append((kind, message[4:]))  # before anybody can act on it
+            target.sendall(kind + message)
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
 
@@ -104,6 +109,12 @@ def _sized(stream: BinaryIO) -> bytes:
     """Read what begins with its own length, of which the length is part."""
     length = _read(stream, 4)
     return length + _read(stream, int.from_bytes(length) - 4)
+
+
+def _text(notice: bytes) -> str:
+    """Return what a notice says: of its fields, each a letter and a string, the one with M."""
+    fields = {part[:1]: part[1:].decode() for part in notice.split(b"\0") if part}
+    return fields[b"M"]
 
 
 def _read(stream: BinaryIO, length: int) -> bytes:

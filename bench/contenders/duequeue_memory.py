@@ -1,0 +1,12 @@
+"""DueQueue in memory."""
+
+from bench.contender import Contender
+from bench.contenders.duequeue_blocking import Blocking
+
+
+class InMemory(Blocking):
+    """`Queue`, with nobody to share it with."""
+
+    notes = "gone with its process"
+
+    ping = Contender.ping  # there is no other process

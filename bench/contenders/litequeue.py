@@ -1,0 +1,39 @@
+"""The peer litequeue, on SQLite."""
+
+from litequeue import LiteQueue
+
+from bench.contender import Contender, timed
+from bench.sqlite_file import SqliteFile
+
+
+class Litequeue(Contender):
+    """One table; what is done stays in it until it is pruned."""
+
+    notes = "keeps what is done; no due times, no leases"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        file = SqliteFile.of(url)
+        self._queue = LiteQueue(file.path)
+        file.level(self._queue.conn)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._queue.close()
+
+    def load(self, messages: int) -> None:
+        """Put, in one transaction."""
+        with self._queue.transaction():
+            self.offer_one(messages)
+
+    def offer_one(self, messages: int) -> float:
+        """Put."""
+        return timed(messages, lambda _: self._queue.put(self.payload))
+
+    def offer_batch(self, messages: int) -> float:
+        """Put, in one transaction."""
+        return timed(1, lambda _: self.load(messages))
+
+    def poll_ack_one(self, messages: int) -> float:
+        """Pop one, and mark it as done."""
+        return timed(messages, lambda _: self._queue.done(self._queue.pop().message_id))

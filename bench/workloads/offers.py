@@ -1,0 +1,60 @@
+"""Putting messages in: one by one, by several callers at once, and many at a time."""
+
+from functools import partial
+
+from bench.contender import Contender
+from bench.workload import Outcome, Workload, rate
+
+
+def one(contender: Contender, messages: int) -> Outcome:
+    """One after the other."""
+    return rate(messages, contender.offer_one(messages))
+
+
+def together(callers: int, contender: Contender, messages: int) -> Outcome:
+    """By several callers at once."""
+    return rate(messages, contender.offer_together(messages, callers))
+
+
+def batch(contender: Contender, messages: int) -> Outcome:
+    """Many at a time."""
+    return rate(messages, contender.offer_batch(messages))
+
+
+WORKLOADS = [
+    Workload(
+        "offer-one",
+        "Offer one",
+        "One caller puts in one message after the other; each is durable before the next.",
+        "offer_one",
+        one,
+        full=2000,
+        quick=500,
+    ),
+    Workload(
+        "offer-4",
+        "Offer one, 4 callers",
+        "The same by four callers in one process.",
+        "offer_together",
+        partial(together, 4),
+        full=4000,
+    ),
+    Workload(
+        "offer-16",
+        "Offer one, 16 callers",
+        "The same by sixteen callers in one process.",
+        "offer_together",
+        partial(together, 16),
+        full=8000,
+        quick=2000,
+    ),
+    Workload(
+        "offer-batch",
+        "Offer a batch",
+        "One caller puts many messages in, in the fastest way that the contender has for it.",
+        "offer_batch",
+        batch,
+        full=50_000,
+        quick=10_000,
+    ),
+]

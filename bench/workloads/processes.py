@@ -1,0 +1,43 @@
+"""Several processes that poll one store."""
+
+from contextlib import ExitStack
+from functools import partial
+from time import perf_counter
+
+from bench.contender import Contender
+from bench.partner import partner
+from bench.workload import Outcome, Workload, rate
+
+
+def shared(processes: int, contender: Contender, messages: int) -> Outcome:
+    """Poll a hundred and ack, each process its share."""
+    contender.load(messages)
+    with ExitStack() as opened:
+        partners = [
+            opened.enter_context(partner(contender, "poll_ack_many", messages // processes))
+            for _ in range(processes)
+        ]
+        for each in partners:
+            each.await_ready()
+        began = perf_counter()
+        for each in partners:
+            each.go()
+        for each in partners:
+            each.result()
+        return rate(messages, perf_counter() - began)
+
+
+def _of(processes: int) -> Workload:
+    return Workload(
+        f"processes-{processes}",
+        f"Poll 100 and ack, {processes} process" + ("es" if processes > 1 else ""),
+        "Each process takes an equal share of the messages.",
+        "poll_ack_many",
+        partial(shared, processes),
+        full=40_000,
+        rounds=2,
+        only=("duequeue", "seed", "pgqueuer"),
+    )
+
+
+WORKLOADS = [_of(processes) for processes in (1, 2, 4)]

@@ -1,0 +1,88 @@
+"""Waiting: how soon a message reaches a sleeping worker, how late a scheduled one, at what cost."""
+
+import time
+
+from bench.contender import Contender
+from bench.partner import partner
+from bench.workload import Outcome, Workload, percentiles
+from tests.sql.wire import Wire
+
+SETTLING_SECONDS = 2
+
+
+def latency(contender: Contender, messages: int) -> Outcome:
+    """From one process to another, each message finding everybody asleep."""
+    with partner(contender, "receive", messages) as receiver:
+        receiver.await_ready()
+        contender.ping(messages)
+        ages: list[float] = receiver.result()
+    return percentiles(ages[messages // 10 :])
+
+
+def lateness(contender: Contender, messages: int) -> Outcome:
+    """How late messages reach a handler that were scheduled over ten seconds."""
+    return percentiles(contender.keep_time(messages, 10))
+
+
+def burst(contender: Contender, messages: int) -> Outcome:
+    """How late messages are that were all scheduled for the same millisecond."""
+    return percentiles(contender.keep_time(messages, 0))
+
+
+def idle(contender: Contender, seconds: int) -> Outcome:
+    """How many statements a worker sends that has nothing to do."""
+    with Wire(contender.url) as wire:
+        contender.url = wire.url.partition("?")[0] + "?sslmode=disable"  # what every driver knows
+        with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
+            worker.await_ready()
+            worker.go()
+            time.sleep(SETTLING_SECONDS)
+            before = wire.statements
+            worker.result()
+    return Outcome({"statements/min": (wire.statements - before) * 60 / seconds})
+
+
+WORKLOADS = [
+    Workload(
+        "latency",
+        "Idle, end to end",
+        "From before the offer in one process to the handler in another, one message at a time.",
+        "ping",
+        latency,
+        full=200,
+        quick=50,
+        better="less",
+    ),
+    Workload(
+        "lateness",
+        "Lateness of scheduled messages",
+        "From the instant that a message was scheduled for to its handler.",
+        "keep_time",
+        lateness,
+        full=1000,
+        better="less",
+        rounds=1,
+    ),
+    Workload(
+        "burst",
+        "All on one instant",
+        "Messages that are all scheduled for the same millisecond: the last of them is the drain.",
+        "keep_time",
+        burst,
+        full=20_000,
+        better="less",
+        rounds=1,
+        only=("duequeue", "pgqueuer", "graphile-worker", "bullmq-redis"),
+    ),
+    Workload(
+        "idle",
+        "A worker with nothing to do",
+        "Statements that it sends to PostgreSQL.",
+        "stay_idle",
+        idle,
+        full=12,
+        better="less",
+        rounds=1,
+        stores=("postgres",),
+    ),
+]

@@ -1,0 +1,1 @@
+"""What each call costs, in counts that are the same on every machine."""
