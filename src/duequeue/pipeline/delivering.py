@@ -78,7 +78,7 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     run_query(
         writer.option("checkpointLocation", Folder(spark, checkpoint).path),
         tally,
-        lambda counts: told.step(f"delivering {queue}: {in_words(counts)}"),
+        lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),
         forever=forever,
     )
     return Delivered(**tally.counts)

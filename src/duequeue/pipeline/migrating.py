@@ -68,7 +68,7 @@ def migrate(
         run_query(
             writer,
             tally,
-            lambda counts: told.step(f"moving {queue}: {counts.get('moved', 0):,} moved"),
+            lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
             forever=False,
         )
         if tally.counts.get("moved", 0) == before:
