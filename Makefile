@@ -5,7 +5,7 @@ INSTALLED := $(VENV)/.installed
 BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 
-.PHONY: help install test check demo bench bench-quick clean
+.PHONY: help install test check demo cluster-demo bench bench-quick clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,6 +23,9 @@ check: install  ## Check format, lint, types and layers
 
 demo: install  ## Watch a queue at work
 	$(BIN)/python examples/demo.py
+
+cluster-demo: install  ## Watch a Spark cluster take a million messages from end to end
+	$(BIN)/python -m examples.cluster
 
 bench: $(PEERS)  ## Measure ours, the peers and the limit side by side (about ten minutes)
 	$(BENCH)/bin/python -m bench

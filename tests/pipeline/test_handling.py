@@ -21,7 +21,7 @@ def test_results_are_json() -> None:
 
 
 def test_nothing_returned_is_nothing_to_write() -> None:
-    assert outcomes_of(lambda batch: None, received(1, 2)) == [Result(None)] * 2
+    assert outcomes_of(lambda _: None, received(1, 2)) == [Result(None)] * 2
     assert outcomes_of(lambda batch: [None for _ in batch], received(1)) == [Result(None)]
 
 
@@ -37,7 +37,7 @@ def test_a_poison_message_fails_alone() -> None:
 
 def test_errors_may_be_returned() -> None:
     bury = Bury("no such customer")
-    assert outcomes_of(lambda batch: [bury, 1], received(1, 2)) == [bury, Result("1")]
+    assert outcomes_of(lambda _: [bury, 1], received(1, 2)) == [bury, Result("1")]
 
 
 def test_what_cannot_be_decoded_is_not_handed_over() -> None:
@@ -50,9 +50,9 @@ def test_what_cannot_be_decoded_is_not_handed_over() -> None:
     assert seen == ["k0"]
 
 
-@pytest.mark.parametrize("returned", [[], [1, 2, 3], "ab", b"ab"])
+@pytest.mark.parametrize("returned", [[], [1, 2, 3], "ab"])
 def test_one_result_for_each_message(returned: Any) -> None:
-    outcomes = outcomes_of(lambda batch: returned, received(1, 2))
+    outcomes = outcomes_of(lambda _: returned, received(1, 2))
     assert [type(outcome) for outcome in outcomes] == [TypeError, TypeError]
 
 

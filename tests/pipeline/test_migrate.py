@@ -79,7 +79,10 @@ def test_of_a_key_that_both_have_one_counts(
     assert replaced.payload == "moved to another day"
 
 
-def test_nowhere_to_go(spark: SparkSession, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'queue.db'}"
-    with pytest.raises(ValueError, match="target must be another database than source"):
-        migrate(spark, source=url, target=url, queue="orders", checkpoint=tmp_path)
+def test_a_queue_is_not_moved_onto_itself(spark: SparkSession, tmp_path: Path) -> None:
+    url, same = f"sqlite:///{tmp_path}/queue.db", f"sqlite:///{tmp_path}/./queue.db"
+    with Queue.open(url, "orders") as queue:
+        queue.offer("k", 1, PAST)
+        with pytest.raises(ValueError, match="target must be another database than source"):
+            migrate(spark, source=url, target=same, queue="orders", checkpoint=tmp_path)
+        assert queue.contains("k")

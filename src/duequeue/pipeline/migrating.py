@@ -5,12 +5,15 @@ deletes it at the source. What a consumer holds stays until it is settled there.
 crash, with the same checkpoint, a round that was offered is not offered again.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from duequeue.bulk import OfferCounts
 from duequeue.codec import BytesCodec
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
@@ -48,12 +51,10 @@ def migrate(
     Of a key that both have, the source's message counts; once producers have `switched` to the
     target, the target's.
     """
-    if source == target:
-        raise ValueError("target must be another database than source")
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
     writing = {"url": target, "queue": queue, "codec": codec}
-    for given in (reading, writing):
-        OpenBulk(parse(given)).close()  # a database that cannot be reached is told of at once
+    with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
+        _check_apart(old, new)
     told, tally = progress or Silence(), Tally(OBSERVED)
     told.step(f"moving {queue}")
     path = Folder(spark, checkpoint).path
@@ -84,6 +85,16 @@ def _messages(spark: SparkSession, reading: dict[str, Any], *, switched: bool) -
         .withColumn("replace", F.lit(not switched))
         .observe(OBSERVED, F.count("*").alias("moved"))
     )
+
+
+def _check_apart(old: OpenBulk, new: OpenBulk) -> None:
+    """Refuse one database under two names: what was offered there would be what is deleted."""
+    mark = str(uuid4())
+    new.run(partial(new.store.record, mark, OfferCounts(), new.now()))
+    seen = old.run(partial(old.store.take_record, mark))
+    new.run(partial(new.store.take_record, mark))
+    if seen is not None:
+        raise ValueError("target must be another database than source, but both are the same")
 
 
 class _AsStored(BytesCodec):
