@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
@@ -104,9 +104,14 @@ def run(
             maxMessagesPerTrigger=str(max(1, messages // ROUNDS)),
         )
     archive(spark, url=url, folder=folder / "archive", include_today=True, progress=voice)
-    delivered = spark.read.parquet(str(results)).select("key").distinct().count()
-    rows = archived_rows(spark, Folder(spark, folder / "archive"), date.min, date.max)
-    return Counted(ingested.offered.created, delivered, rows.select("key").distinct().count())
+    delivered = spark.read.parquet(str(results))
+    archived = archived_rows(spark, Folder(spark, folder / "archive"), date.min, date.max)
+    return Counted(ingested.offered.created, there_once(delivered), there_once(archived))
+
+
+def there_once(rows: DataFrame) -> int:
+    """Count the keys that are there exactly once."""
+    return rows.groupBy("key").count().where("count = 1").count()
 
 
 @contextmanager
