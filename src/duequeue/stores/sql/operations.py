@@ -59,6 +59,7 @@ class SqlStore:
         hurried: bool = False,
     ) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
+        yield from self._settling.prepare(now)
         note = None if sender is None else self._note(sender, min(each.due_at for each in records))
         runs = list(_runs(records))
         if len(runs) > 1:
@@ -123,6 +124,7 @@ class SqlStore:
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Copy to the buried, then delete."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         yield QueryEach(
             "park_messages",
