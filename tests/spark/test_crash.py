@@ -154,7 +154,7 @@ def test_an_executor_is_killed(spark: SparkSession, emptied_database: str, tmp_p
     reader = Scene(emptied_database, "executor reads", tmp_path)
     writer = Scene(emptied_database, "executor writes", tmp_path)
     parts = [reader.reading(), {"does": "offer", "options": writer.options, "rows": ROWS}]
-    with driver("local-cluster[2,1,512]", parts, tmp_path) as process:
+    with driver("local-cluster[2,1,1024]", parts, tmp_path) as process:
         _, errors = process.communicate(timeout=5 * PATIENCE)
         assert process.returncode == 0, errors
     assert reader.marker.exists()
