@@ -4,11 +4,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from duequeue.cli import migrate, worker
+from duequeue.cli import migrate, pipeline, worker
 from duequeue.cli.address import DiscreetParser
 from duequeue.errors import DueQueueError
 
-FAMILIES = (migrate, worker)
+FAMILIES = (migrate, pipeline, worker)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

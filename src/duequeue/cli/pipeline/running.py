@@ -1,0 +1,107 @@
+"""What every job on Spark needs: a session, ears for signals, and a good end."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from duequeue.cli.pipeline.progress import LineOfProgress
+from duequeue.cli.worker.orders import Order, Signals, listening_to_signals
+from duequeue.cli.worker.terminal import Terminal
+from duequeue.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INTERRUPTED = 130
+LOOK_SECONDS = 0.2
+
+
+class Running(NamedTuple):
+    """A job that runs."""
+
+    spark: "SparkSession"
+    progress: LineOfProgress
+
+
+Job: TypeAlias = Callable[[Running], str]
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """Let the job run elsewhere."""
+    parser.add_argument("--master", help="of a Spark cluster (this machine)")
+
+
+def run_job(master: str | None, job: Job) -> int:
+    """Run a job in a session of its own, and print what it says."""
+    terminal = Terminal()
+    terminal.print("starting Spark")
+    spark = _session(master)
+    running = Running(spark, LineOfProgress(terminal))
+    try:
+        with listening_to_signals() as signals:
+            done = see_through(running, job, signals)
+        if done is None:
+            terminal.print("interrupted: nothing is lost, run it again to go on")
+            return INTERRUPTED
+        return _tell(done, terminal)
+    finally:
+        spark.stop()
+
+
+def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
+    """Wait for the end of a job; None if it was told to stop, and did not end well.
+
+    It runs on a thread of its own, because a signal in the middle of a call to Java breaks it.
+    """
+    done: Future[str] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(job(running))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    told = False
+    while not done.done():
+        match signals.await_order(LOOK_SECONDS):
+            case Order.STOP:
+                told = True
+                running.progress.stop()
+                running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
+                running.spark.sparkContext.cancelAllJobs()
+            case Order.STOP_NOW:
+                return None
+            case None:
+                pass
+    return None if told and done.exception() else done
+
+
+def _tell(done: "Future[str]", terminal: Terminal) -> int:
+    from pyspark.errors import PySparkException
+
+    try:
+        terminal.print(done.result())
+    except PySparkException as error:
+        terminal.print("failed: nothing is lost, run it again to go on")
+        print(f"duequeue: {reason(str(error))}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def reason(error: str) -> str:
+    """Find the line that says why, in what Spark tells of an error on an executor."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("duequeue.")]
+    return ours[-1].partition(": ")[2] if ours else lines[0]
+
+
+def _session(master: str | None) -> "SparkSession":
+    try:
+        from duequeue.spark.session import cluster_session, local_session
+    except ImportError as error:
+        raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
+    return cluster_session(master) if master else local_session()
