@@ -1,86 +1,147 @@
-"""`duequeue pipeline`: jobs as commands."""
+"""`duequeue pipeline`: jobs on Spark, from the command line."""
 
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from signal import SIGINT
-from typing import Any
 
+import psycopg
 import pytest
+from pyspark.sql import SparkSession
 
 from duequeue import Queue
+from duequeue.cli import main
+from duequeue.cli.pipeline.progress import LineOfProgress
+from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through
+from duequeue.cli.terminal import Terminal
+from duequeue.cli.worker.orders import Signals
 from tests.cli.command import ROOT, command, environment, run
-from tests.spark.frames import PAST
+from tests.pipeline.settling import in_archive, in_database, settle
+from tests.race.watching import WAITING_FOR_A_LOCK, until_one
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a", "b")
+    archive, page = tmp_path / "archive", tmp_path / "report" / "report.html"
+    archived = run("pipeline", "archive", "--to", str(archive), "--include-today", url=url)
+    assert archived.returncode == 0, archived.stderr
+    assert archived.stdout.endswith(f"archived 2 rows of 1 day in {archive}\n")
+    assert [key for _, _, key in in_archive(spark, archive)] == ["a", "b"]
+    assert in_database(url) == []
+    reported = run(
+        "pipeline", "report", "--archive", str(archive), "--to", str(page.parent), url=url
+    )
+    assert reported.returncode == 0, reported.stderr
+    assert reported.stdout.endswith(f"reported on 2 messages: {page}\n")
+    assert page.is_file()
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE duequeue_history IN ACCESS EXCLUSIVE MODE")
+        process = subprocess.Popen(
+            command("pipeline", "archive", "--to", str(tmp_path / "archive"), "--include-today"),
+            cwd=ROOT,
+            env=environment(url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with psycopg.connect(url, autocommit=True) as onlooker:
+            until_one(onlooker, WAITING_FOR_A_LOCK)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+        printed, _ = process.communicate()
+    assert process.returncode == INTERRUPTED
+    assert printed.endswith("interrupted: nothing is lost, run it again to go on\n")
+    assert in_database(url) == ["a"]
 
 
 @pytest.fixture
-def file_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'queue.db'}"
+def told_to_stop() -> Iterator[Signals]:
+    """Signals of which one has come."""
+    incoming, outgoing = socket.socketpair()
+    with incoming, outgoing:
+        outgoing.send(b"!")
+        yield Signals(incoming)
 
 
-def test_ingest_tells_what_it_did(file_url: str, tmp_path: Path) -> None:
-    source = tmp_path / "orders.csv"
-    source.write_text("id,due_at,amount\na,2020-01-01,5\nb,2020-01-01,6\n,2020-01-01,7\n")
-    finished = run(
-        *("pipeline", "ingest", str(source), "--queue", "orders", "--key", "id"),
-        *("--option", "inferSchema=true", "--rejects", str(tmp_path / "rejects")),
-        url=file_url,
+@pytest.fixture
+def running(spark: SparkSession) -> Iterator[Running]:
+    """A job on the session of all tests."""
+    yield Running(spark, LineOfProgress(Terminal()))
+    spark.sparkContext.setLogLevel("ERROR")
+
+
+def test_a_signal_cancels_what_spark_does(running: Running, told_to_stop: Signals) -> None:
+    def count_for_ages(job: Running) -> str:
+        return str(job.spark.range(10**15).where("id % 7 = 8").count())
+
+    assert see_through(running, count_for_ages, told_to_stop) is None
+
+
+def test_a_signal_ends_a_job_between_two_steps(running: Running, told_to_stop: Signals) -> None:
+    def step_for_ages(job: Running) -> str:
+        while True:
+            job.progress.step("once more")
+
+    assert see_through(running, step_for_ages, told_to_stop) is None
+
+
+def test_a_job_that_ends_in_time_has_ended(running: Running, told_to_stop: Signals) -> None:
+    done = see_through(running, lambda _: "done", told_to_stop)
+    assert done is not None
+    assert done.result() == "done"
+
+
+def test_errors_of_a_job_are_raised(running: Running) -> None:
+    def fail(job: Running) -> str:
+        raise ValueError("no")
+
+    incoming, outgoing = socket.socketpair()
+    with incoming, outgoing:
+        done = see_through(running, fail, Signals(incoming))
+    assert done is not None
+    with pytest.raises(ValueError, match="no"):
+        done.result()
+
+
+def test_progress_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = iter([0.0, 0.0, 0.0, 5.0, 11.0, 11.0, 12.0, 20.0, 20.0])
+    progress = LineOfProgress(Terminal(), lambda: next(seconds))
+    progress.step("copying")
+    for done in range(3):
+        progress.at("copying", done, 1000)
+    progress.step("removing")
+    assert capsys.readouterr().out.splitlines() == [
+        "copying",
+        "copying: 1 of 1,000 parts after 11 s",
+        "removing",
+    ]
+
+
+def test_the_reason_is_found_in_what_spark_tells() -> None:
+    told = (
+        "Job aborted due to stage failure:\n  File …\n"
+        "duequeue.errors.StoreUnavailable: PostgreSQL at db: connection refused\n\n\tat java.base"
     )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.splitlines()[0] == "starting Spark"
-    assert "3 rows: 2 created, 0 updated, 0 ignored\n1 rejected, in " in finished.stdout
-    assert finished.stdout.endswith("  id is null: 1\n")
-    with Queue[Any].open(file_url, "orders") as queue:
-        assert {each.payload["amount"] for each in queue.try_poll_many(9)} == {5, 6}
+    assert reason(told) == "PostgreSQL at db: connection refused"
+    assert reason("\nNo space left on device\n\tat java.base") == "No space left on device"
 
 
-def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
-    with Queue[Any].open(file_url, "orders") as queue:
-        queue.offer("a", 1, PAST)
-        arguments = ["--queue", "orders", "--checkpoint", str(tmp_path / "checkpoint")]
-        arguments += ["--to-queue", "doubles", "--forever", "--master", "local[2]"]
-        with subprocess.Popen(
-            command("pipeline", "deliver", "tests.cli.pipeline_handlers:twice", *arguments),
-            cwd=ROOT,
-            env=environment(file_url),
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            with Queue[Any].open(file_url, "doubles") as doubles:
-                found = doubles.poll()
-                assert found is not None
-                assert (found.key, found.payload) == ("a", 2)
-            process.send_signal(SIGINT)
-            assert process.stdout is not None
-            assert process.stdout.read().endswith("nothing is lost, run it again to go on\n")
-        assert process.returncode == 130
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("ingest", "x.csv", "--queue", "q", "--conf", "nonsense"), "not of the form NAME=VALUE"),
-        (("deliver", "m:f", "--queue", "q"), "--checkpoint"),
-        (("deliver", "nowhere", "--queue", "q", "--checkpoint", "c"), "as module:function"),
-        (("migrate", "--queue", "q", "--checkpoint", "c"), "--to"),
-    ],
-)
-def test_wrong_arguments_start_no_spark(arguments: tuple[str, ...], words: str) -> None:
-    finished = run("pipeline", *arguments, url="postgresql://me:secret@localhost/app")
-    assert finished.returncode in {1, 2}
-    assert words in finished.stderr
-    assert "starting Spark" not in finished.stdout
-    assert "secret" not in finished.stdout + finished.stderr
-
-
-def test_without_spark_the_way_out_is_named(file_url: str) -> None:
-    arguments = ["pipeline", "ingest", "x.csv", "--queue", "orders", "--url", file_url]
-    code = (
-        "import sys; sys.modules['pyspark'] = None; from duequeue.cli import main; "
-        f"sys.exit(main({arguments!r}))"
-    )
-    finished = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 1
-    assert "pip install 'duequeue[spark]'" in finished.stderr
+def test_without_spark_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "duequeue.spark.session", None)
+    assert main(["pipeline", "report", "--archive", str(tmp_path), "--to", str(tmp_path)]) == 1
+    assert "pip install 'duequeue[spark]'" in capsys.readouterr().err

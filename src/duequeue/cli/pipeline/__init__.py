@@ -3,9 +3,9 @@
 import argparse
 from typing import Any
 
-from duequeue.cli.pipeline import deliver, ingest, migrate, replay
+from duequeue.cli.pipeline import archive, deliver, ingest, migrate, replay, report
 
-JOBS = (ingest, deliver, replay, migrate)
+JOBS = (ingest, deliver, archive, report, replay, migrate)
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:

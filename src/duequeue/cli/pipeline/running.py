@@ -1,50 +1,22 @@
-"""What every job on Spark needs: a session, a line of progress, and a good end."""
+"""What every job on Spark needs: a session, ears for signals, and a good end."""
 
 import argparse
 import sys
 from collections.abc import Callable
-from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from duequeue.cli.pipeline.progress import LineOfProgress
 from duequeue.cli.terminal import Terminal
+from duequeue.cli.worker.orders import Order, Signals, listening_to_signals
 from duequeue.errors import MissingExtra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
-PLAIN_INTERVAL_SECONDS = 10.0
-
-
-class LineOfProgress:
-    """Shows how far a job is: always fresh on a terminal, elsewhere now and then."""
-
-    def __init__(self, terminal: Terminal, clock: Callable[[], float] = monotonic) -> None:
-        self._terminal = terminal
-        self._clock = clock
-        self._shown_at = clock()
-
-    def step(self, what: str) -> None:
-        """Say what begins."""
-        if self._terminal.live:
-            self._terminal.show(what)
-        else:
-            self._print(what)
-
-    def at(self, what: str, done: int, parts: int) -> None:
-        """Say how far it is."""
-        self.still(f"{what}: {done:,} of {parts:,} parts done")
-
-    def still(self, line: str) -> None:
-        """Say something more about what has begun."""
-        if self._terminal.live:
-            self._terminal.show(line)
-        elif self._clock() - self._shown_at >= PLAIN_INTERVAL_SECONDS:
-            self._print(line)
-
-    def _print(self, line: str) -> None:
-        self._shown_at = self._clock()
-        self._terminal.print(line)
+LOOK_SECONDS = 0.2
 
 
 class Running(NamedTuple):
@@ -52,6 +24,9 @@ class Running(NamedTuple):
 
     spark: "SparkSession"
     progress: LineOfProgress
+
+
+Job: TypeAlias = Callable[[Running], str]
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
@@ -72,25 +47,61 @@ def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None
     )
 
 
-def run_job(given: argparse.Namespace, job: Callable[[Running], str]) -> int:
+def run_job(given: argparse.Namespace, job: Job) -> int:
     """Run a job in a session of its own, and print what it says."""
     terminal = Terminal()
-    progress = LineOfProgress(terminal)
     terminal.print("starting Spark")
     spark = _session(given.master, dict(given.conf))
+    running = Running(spark, LineOfProgress(terminal))
+    try:
+        with listening_to_signals() as signals:
+            done = see_through(running, job, signals)
+        if done is None:
+            terminal.print("interrupted: nothing is lost, run it again to go on")
+            return INTERRUPTED
+        return _tell(done, terminal)
+    finally:
+        spark.stop()
+
+
+def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
+    """Wait for the end of a job; None if it was told to stop, and did not end well.
+
+    It runs on a thread of its own, because a signal in the middle of a call to Java breaks it.
+    """
+    done: Future[str] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(job(running))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    told = False
+    while not done.done():
+        match signals.await_order(LOOK_SECONDS):
+            case Order.STOP:
+                told = True
+                running.progress.stop()
+                running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
+                running.spark.sparkContext.cancelAllJobs()
+            case Order.STOP_NOW:
+                return None
+            case None:
+                pass
+    return None if told and done.exception() else done
+
+
+def _tell(done: "Future[str]", terminal: Terminal) -> int:
     from pyspark.errors import PySparkException
 
     try:
-        terminal.print(job(Running(spark, progress)))
-    except KeyboardInterrupt:
-        terminal.print("interrupted: nothing is lost, run it again to go on")
-        return INTERRUPTED
+        terminal.print(done.result())
     except PySparkException as error:
         terminal.print("failed: nothing is lost, run it again to go on")
         print(f"duequeue: {reason(str(error))}", file=sys.stderr)
         return 1
-    finally:
-        spark.stop()
     return 0
 
 
