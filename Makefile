@@ -6,7 +6,7 @@ BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
-.PHONY: help install test check demo bench bench-quick clean
+.PHONY: help install test check demo cluster-demo bench bench-quick clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,6 +24,9 @@ check: install  ## Check format, lint, types and layers
 
 demo: install  ## Watch a queue at work
 	$(BIN)/python examples/demo.py
+
+cluster-demo: install  ## Watch a Spark cluster take a million messages from end to end
+	$(BIN)/python -m examples.cluster
 
 bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by side (a quarter of an hour)
 	$(BENCH)/bin/python -m bench

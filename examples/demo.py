@@ -1,11 +1,12 @@
 """Watch a queue at work: thousands of reminders, each delivered at its own instant.
 
-An SQLite file, one producer, a few consumers in threads. `python examples/demo.py --help`.
+An SQLite file, one producer, a few consumers in threads; then Spark archives what became of the
+reminders, and reports on it. `python examples/demo.py --help`.
 """
 
 import argparse
 import random
-import tempfile
+import shutil
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,8 +15,11 @@ from pathlib import Path
 from statistics import quantiles
 
 from duequeue import Delivery, Message, Queue
+from duequeue.pipeline import archive, report
+from duequeue.spark import local_session
 
 BAR = 40
+OUTPUT = Path("build", "demo")
 
 
 @dataclass
@@ -92,6 +96,34 @@ def summarize(queue: Queue[str], tally: Tally) -> None:
     assert queue.stats().total == 0
 
 
+def schedule_next_day(url: str) -> None:
+    """Leave something to look forward to: newsletters, most of them half a day ahead."""
+    now = datetime.now(UTC)
+    with Queue.open(url, "newsletters", codec=str) as queue:
+        queue.offer_batch(
+            Message(f"letter-{n}", "The news", now + timedelta(hours=random.triangular(1, 24)))
+            for n in range(2000)
+        )
+
+
+def look_back(url: str) -> None:
+    """Archive what became of the messages, and report on it."""
+    print("\nNow Spark archives what happened, and draws a report; it takes a while to start.")
+    spark = local_session("demo")
+    done = archive(spark, url=url, folder=OUTPUT / "archive", include_today=True)
+    print(f"Archived    {done.rows:,} rows as Parquet in {done.folder}")
+    found = report(
+        spark,
+        folder=OUTPUT,
+        archive=OUTPUT / "archive",
+        url=url,
+        step=timedelta(seconds=1),
+    )
+    spark.stop()
+    print(f"Report      {found.page.absolute()}")
+    assert found.settled == done.rows
+
+
 def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,21 +131,24 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="how far the due times spread")
     parser.add_argument("--consumers", type=int, default=3)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{Path(folder) / 'demo.db'}"
-        with Queue.open(url, "reminders", codec=str) as queue:
-            tally = Tally(given.messages)
-            offer(queue, given.messages, timedelta(seconds=given.seconds))
-            consumers = [
-                threading.Thread(target=consume, args=(queue, f"consumer-{n}", tally))
-                for n in range(1, given.consumers + 1)
-            ]
-            for thread in consumers:
-                thread.start()
-            show_progress(tally)
-            for thread in consumers:
-                thread.join()
-            summarize(queue, tally)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir(parents=True)
+    url = f"sqlite:///{OUTPUT.absolute() / 'demo.db'}"
+    with Queue.open(url, "reminders", codec=str, history=True) as queue:
+        tally = Tally(given.messages)
+        offer(queue, given.messages, timedelta(seconds=given.seconds))
+        consumers = [
+            threading.Thread(target=consume, args=(queue, f"consumer-{n}", tally))
+            for n in range(1, given.consumers + 1)
+        ]
+        for thread in consumers:
+            thread.start()
+        show_progress(tally)
+        for thread in consumers:
+            thread.join()
+        summarize(queue, tally)
+    schedule_next_day(url)
+    look_back(url)
 
 
 if __name__ == "__main__":

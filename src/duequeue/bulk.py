@@ -7,7 +7,7 @@ their columns are `key`, `payload`, `due_at`, `headers` and `replace`, sorted by
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from duequeue.store import Burial, Session, Steps
+from duequeue.store import Burial, Release, Session, Steps
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -125,7 +125,7 @@ class BulkStore(Protocol):
     def extend(self, consumer: str, until: int) -> Steps[int]:
         """Move the end of all leases of a consumer that are still held, and count them."""
 
-    def ack(self, through: BatchId) -> Steps[int]:
+    def ack(self, through: BatchId, now: int) -> Steps[int]:
         """Delete the messages of a consumer's batches up to this one, and count them."""
 
     def forget_stale(self, before: int) -> Steps[None]:
@@ -139,8 +139,11 @@ class BulkStore(Protocol):
     ) -> Steps[list[MessageRow]]:
         """Read those of these messages that the batch still holds, in due order."""
 
-    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[None]:
-        """Park messages of a batch; the tokens of these burials are filled in."""
+    def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
+        """Give messages of a batch back; the tokens of these leases are filled in."""
+
+    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
+        """Park messages of a batch, likewise."""
 
 
 class Snapshots(Protocol):
@@ -161,7 +164,7 @@ class BulkBackend(Protocol):
     def bulk_session(self) -> Session:
         """Return a session for bulk operations; it connects when it is first used."""
 
-    def open_bulk(self, kind: str, *, migrate: bool) -> Steps[BulkStore]:
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[BulkStore]:
         """Get the store of one kind of message ready."""
 
     def snapshots(self, kind_id: int) -> Snapshots:

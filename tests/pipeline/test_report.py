@@ -100,7 +100,7 @@ def test_archive_and_database_together_count_each_row_once(
     assert "4 messages of 2 queues were settled." in page.text
     assert "1 were buried, 1 of them in <b>odd</b> $x$" in page.text
     assert "2 messages fall due within 24 hours" in page.text
-    assert page.plots == 5
+    assert page.plots == 4
     if password := urlsplit(url).password:
         assert password not in done.page.read_text("utf-8")
 

@@ -10,13 +10,13 @@ URL_VARIABLE = "DUEQUEUE_URL"
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*:)\S*(?=@)|(password=)[^&\s]*", re.IGNORECASE)
 
 
-def add_url(parser: argparse.ArgumentParser) -> None:
+def add_url(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Let a URL come from the command line, or from the environment where `ps` does not look."""
     given = os.environ.get(URL_VARIABLE)
     parser.add_argument(
         "--url",
         default=given,
-        required=given is None,
+        required=required and given is None,
         help=f"for example postgresql://host/database; or set {URL_VARIABLE}",
     )
 

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from duequeue.pipeline.arrow_functions import arrow_udf
 from duequeue.pipeline.sources import CORRUPT
 from duequeue.spark.faults import faults
 from duequeue.spark.offered import columns_of
@@ -133,10 +134,7 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
             found = pc.coalesce(found, pc.if_else(fault.rows, told, None))
         return found
 
-    # Named at run time, because Spark's own type hints have forgotten it.
-    arrow_udf = getattr(F, "arrow_udf")  # noqa: B009
-    finder: Callable[..., Column] = arrow_udf(first_fault, "string")
-    return finder
+    return arrow_udf(first_fault, "string")
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.bulk import OfferCounts
 from duequeue.clock import SystemClock
+from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.ingest_frames import REASON, Columns, messages, reasons, rejected, screened
 from duequeue.pipeline.progress import Progress, Silence, following
 from duequeue.pipeline.sources import read_source
@@ -82,7 +83,7 @@ def _set_aside(
             "folder for them as rejects"
         )
     begun = SystemClock().now().astimezone(UTC)
-    folder = f"{str(rejects).rstrip('/')}/{begun:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+    folder = Folder(spark, rejects).of(f"{begun:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}")
     with following(spark, progress, f"setting {bad:,} rows aside"):
         rejected(rows).write.json(folder)
     return folder

@@ -19,6 +19,9 @@ class Progress(Protocol):
     def at(self, what: str, done: int, parts: int) -> None:
         """So many of its parts are done."""
 
+    def still(self, line: str) -> None:
+        """It goes on, and nobody knows for how long."""
+
 
 class Silence:
     """Nobody wants to know."""
@@ -27,6 +30,9 @@ class Silence:
         """Say nothing."""
 
     def at(self, what: str, done: int, parts: int) -> None:
+        """Say nothing."""
+
+    def still(self, line: str) -> None:
         """Say nothing."""
 
 

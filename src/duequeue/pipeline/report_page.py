@@ -57,7 +57,7 @@ def _plots(tables: Tables, queues: Sequence[str], period: Period) -> dict[str, M
         drawn["lateness"] = report_plots.lateness(times, panels, period.step)
     if any(row["redeliveries"] or row["buried"] for row in times):
         drawn["trouble"] = report_plots.trouble(times, period.step)
-    if attempts:
+    if any(row["attempts"] > 1 for row in attempts):
         drawn["attempts"] = report_plots.attempts(attempts)
     if forecast:
         first = start_of(period.now, HOUR)

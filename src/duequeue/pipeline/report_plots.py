@@ -20,6 +20,10 @@ MOST_QUEUES = len(SERIES) - 1
 OTHERS = "others"
 DAY = timedelta(days=1)
 
+# For years, months, days, hours, minutes and seconds; and for the first of each.
+_DATES = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
+_DATES_AT_ZERO = ["", "%Y", "%b", "%-d %b", "%H:%M", "%H:%M"]
+
 _SPANS = {
     1: "1 ms",
     10: "10 ms",
@@ -163,7 +167,9 @@ def _percentiles(axes: Axes, rows: Iterable[Row], step: timedelta) -> None:
 def _dated(axes: Axes) -> None:
     locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    formatter = ConciseDateFormatter(locator, tz=UTC)  # type: ignore[no-untyped-call]
+    formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator, tz=UTC, formats=_DATES, zero_formats=_DATES_AT_ZERO, show_offset=False
+    )
     axes.xaxis.set_major_formatter(formatter)
     if axes.get_yscale() == "linear":
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))

@@ -114,5 +114,5 @@ def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
 
 def _sources(archive: str | Path | None, url: str | None) -> list[str]:
     """Name the sources, without secrets."""
-    named = [] if archive is None else [f"the archive {Path(archive).name}"]
+    named = [] if archive is None else [f"the archive in {Path(archive).name}"]
     return named if url is None else [*named, backend_for(url).address]

@@ -2,7 +2,7 @@
 
 from duequeue.bulk import OfferCounts
 from duequeue.spark.offering import offer, register
-from duequeue.spark.session import local_session, open_session
+from duequeue.spark.session import cluster_session, local_session
 from duequeue.spark.source import DueQueueSource
 
-__all__ = ["DueQueueSource", "OfferCounts", "local_session", "offer", "open_session", "register"]
+__all__ = ["DueQueueSource", "OfferCounts", "cluster_session", "local_session", "offer", "register"]

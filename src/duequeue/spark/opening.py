@@ -27,7 +27,12 @@ class OpenBulk:
         self._session = self._backend.bulk_session()
         self._perform = performer(self._session)
         self._clock = SystemClock()
-        opening = partial(self._backend.open_bulk, options.kind, migrate=options.migrate)
+        opening = partial(
+            self._backend.open_bulk,
+            options.kind,
+            migrate=options.migrate,
+            history=options.history,
+        )
         try:
             self.store: BulkStore = self.run(opening)
         except BaseException:

@@ -33,6 +33,8 @@ class Options:
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
+    history: bool = False
+    include_future: bool = False
     migrate: bool = True
 
     @property
@@ -126,5 +128,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,
+    "history": _flag,
+    "includeFuture": _flag,
     "migrate": _flag,
 }

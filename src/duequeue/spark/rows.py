@@ -9,6 +9,7 @@ from pyspark.sql.types import (
     BinaryType,
     DataType,
     IntegerType,
+    LongType,
     MapType,
     StringType,
     StructField,
@@ -16,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from duequeue.bulk import COLUMNS, MessageRow
+from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow
 from duequeue.errors import UndecodablePayload
 from duequeue.headers import decode_headers
 from duequeue.spark.options import Options
@@ -33,6 +34,15 @@ _TYPES: dict[str, DataType] = {
     "leased_until": TimestampType(),
 }
 ATTEMPT = COLUMNS.index("attempt")
+# What a stream can be asked for beside: who holds the message, to settle it before the rest.
+LEASE = "lease"
+LEASE_TYPE = StructType(
+    [
+        StructField("consumer", StringType()),
+        StructField("sequence", LongType()),
+        StructField("id", LongType()),
+    ]
+)
 _PAYLOAD = COLUMNS.index("payload")
 
 
@@ -43,9 +53,11 @@ def full_schema(options: Options) -> StructType:
     return StructType([StructField(name, types[name]) for name in COLUMNS])
 
 
-def check_schema(schema: StructType, options: Options) -> None:
+def check_schema(schema: StructType, options: Options, *, leased: bool = False) -> None:
     """Raise unless a schema given by the user names some of the columns, with their types."""
     known = {field.name: field.dataType for field in full_schema(options).fields}
+    if leased:
+        known[LEASE] = LEASE_TYPE
     for field in schema.fields:
         if field.name not in known:
             raise ValueError(f"column {field.name!r} cannot be read; known are: {', '.join(known)}")
@@ -60,9 +72,10 @@ def check_schema(schema: StructType, options: Options) -> None:
 class RowReader:
     """Turns messages into batches of the columns that were asked for."""
 
-    def __init__(self, schema: StructType) -> None:
+    def __init__(self, schema: StructType, batch: BatchId | None = None) -> None:
         self._arrow = to_arrow_schema(schema, timezone="UTC")
-        self._columns = [(name, COLUMNS.index(name)) for name in schema.fieldNames()]
+        self._columns = [(name, _place(name)) for name in schema.fieldNames()]
+        self._batch = batch
 
     @property
     def with_payload(self) -> bool:
@@ -79,12 +92,19 @@ class RowReader:
 
     def batch(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
         """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
-        by_column = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-        arrays = [
-            _arrow_array(name, by_column[at], self._arrow.field(name).type)
-            for name, at in self._columns
-        ]
+        by_column = list(zip(*rows, strict=True)) or [()] * (ID + 1)
+        arrays = [self._column(name, by_column[at]) for name, at in self._columns]
         return pa.record_batch(arrays, schema=self._arrow)
+
+    def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
+        kind = self._arrow.field(name).type
+        if name == LEASE and self._batch is not None:
+            values = [{**self._batch._asdict(), "id": each} for each in values]
+        return _arrow_array(name, values, kind)
+
+
+def _place(name: str) -> int:
+    return ID if name == LEASE else COLUMNS.index(name)
 
 
 def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:

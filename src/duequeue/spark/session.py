@@ -43,12 +43,10 @@ def local_session(
     return _session(name, f"local[{cores}]", settings)
 
 
-def open_session(
-    name: str = "duequeue", *, master: str | None = None, config: Mapping[str, str] | None = None
+def cluster_session(
+    master: str, name: str = "duequeue", *, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return a session on a cluster; without a master, on this machine."""
-    if master is None:
-        return local_session(name, config=config)
+    """Return a session on a cluster, whose machines have the same Python with this package."""
     return _session(name, master, config or {})
 
 

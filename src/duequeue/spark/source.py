@@ -33,7 +33,7 @@ class DueQueueSource(DataSource):
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         """Deliver micro-batches."""
         options = parse(self.options)
-        check_schema(schema, options)
+        check_schema(schema, options, leased=True)
         return StreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature

@@ -5,6 +5,7 @@ from functools import partial
 from time import monotonic
 
 from duequeue.bulk import BatchId, Reach, StreamBatch
+from duequeue.instants import LATEST
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
@@ -29,6 +30,7 @@ class StreamLeases:
         self._lease_millis = options.lease
         self._consumer = consumer
         self._partitions = partitions
+        self._due_until = LATEST if options.include_future else None
         self._reach: Reach | None = None
         self._acked = 0
         self._acking: Future[int] | None = None
@@ -66,8 +68,7 @@ class StreamLeases:
         self._raise_failed_acks()
         if done > self._acked:
             self._wait_for_acks()
-            ack = partial(self._bulk.store.ack, BatchId(self._consumer, done))
-            self._acking = self._thread.submit(self._bulk.run, ack)
+            self._acking = self._thread.submit(self._settle, done)
             self._acked = done
 
     def _raise_failed_acks(self) -> None:
@@ -103,9 +104,13 @@ class StreamLeases:
             max(SLICE_ROWS, -(-limit // self._partitions)),
             now,
             now + self._lease_millis,
-            self._reach or Reach(now, NO_LIMIT),
+            self._reach or Reach(self._due_until or now, NO_LIMIT),
         )
         return self._bulk.run(lease)
+
+    def _settle(self, done: int) -> int:
+        ack = partial(self._bulk.store.ack, BatchId(self._consumer, done), self._bulk.now())
+        return self._bulk.run(ack)
 
     def _extend(self) -> None:
         until = self._bulk.now() + self._lease_millis

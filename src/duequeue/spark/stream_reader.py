@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from duequeue.bulk import ID, BatchId, MessageRow, Reach
 from duequeue.errors import UndecodablePayload
+from duequeue.instants import LATEST
 from duequeue.spark.batch_reader import PAGE_ROWS
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
@@ -55,7 +56,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note what is there now."""
         with OpenBulk(self._options) as bulk:
-            self._reach = Reach(bulk.now(), bulk.run(bulk.store.last_id))
+            due_until = LATEST if self._options.include_future else bulk.now()
+            self._reach = Reach(due_until, bulk.run(bulk.store.last_id))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Ack what Spark has committed, and lease what is due."""
@@ -78,7 +80,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, Slice):
             raise TypeError(f"partition must be one of ours, not {partition!r}")
         batch, page = partition.batch, self._options.batch_size or PAGE_ROWS
-        reader = RowReader(self._schema)
+        reader = RowReader(self._schema, batch)
         with OpenBulk(self._options) as bulk:
             ids = bulk.run(partial(bulk.store.slice_ids, batch, partition.value))
             for at in range(0, len(ids), page):

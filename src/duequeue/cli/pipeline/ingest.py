@@ -1,24 +1,21 @@
 """`duequeue pipeline ingest`: files or tables into a queue."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import Any
 
 from duequeue.cli.address import add_url
-from duequeue.cli.pipeline.running import setting
-from duequeue.cli.pipeline.telling import Teller
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-HELP = "offer the rows of CSV, JSON, Parquet or a table"
-DESCRIPTION = (
-    "Offer the rows of files or of a table as messages. Rows that cannot be messages are written "
-    "to a folder of their own, with the reason; without --rejects, one of them is an error."
-)
+from duequeue.cli.pipeline.running import Running, add_master, add_settings, run_job
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe what it is told."""
+def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
+    """Describe the command."""
+    parser = jobs.add_parser(
+        "ingest",
+        help="offer the rows of CSV, JSON, Parquet or a table",
+        description="Offer the rows of files or of a table as messages. Rows that cannot be "
+        "messages are written to a folder of their own, with the reason; without --rejects, one "
+        "of them is an error. Run twice, it finds its messages there and leaves them alone.",
+    )
     parser.add_argument("source", help="a path, with * if need be, or the name of a table")
     add_url(parser)
     parser.add_argument("--queue", required=True, help="the queue's name")
@@ -37,18 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--headers", metavar="COLUMN", help="of the headers (none)")
     parser.add_argument("--mode", choices=("upsert", "ignore"), default="upsert", help="(upsert)")
     parser.add_argument("--rejects", metavar="FOLDER", help="for rows that cannot be messages")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        type=setting,
-        metavar="NAME=VALUE",
-        help="of Spark's reader, such as sep=; or inferSchema=true; may be repeated",
-    )
+    add_settings(parser, "--option", "of Spark's reader, such as sep=; or inferSchema=true")
+    add_master(parser)
+    parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))
 
 
-def run(spark: "SparkSession", given: argparse.Namespace, teller: Teller) -> list[str]:
-    """Ingest."""
+def run(given: argparse.Namespace, job: Running) -> str:
+    """Ingest, and count."""
     from duequeue.pipeline import Columns, ingest
 
     columns = Columns(
@@ -59,7 +51,7 @@ def run(spark: "SparkSession", given: argparse.Namespace, teller: Teller) -> lis
         due_format=given.due_format,
     )
     done = ingest(
-        spark,
+        job.spark,
         given.source,
         url=given.url,
         queue=given.queue,
@@ -67,7 +59,7 @@ def run(spark: "SparkSession", given: argparse.Namespace, teller: Teller) -> lis
         columns=columns,
         rejects=given.rejects,
         reader_options=dict(given.option),
-        progress=teller,
+        progress=job.progress,
         codec=given.codec,
         mode=given.mode,
     )
@@ -76,4 +68,4 @@ def run(spark: "SparkSession", given: argparse.Namespace, teller: Teller) -> lis
     if done.rejects is not None:
         lines.append(f"{sum(done.rejected.values()):,} rejected, in {done.rejects}")
         lines += [f"  {reason}: {count:,}" for reason, count in sorted(done.rejected.items())]
-    return lines
+    return "\n".join(lines)

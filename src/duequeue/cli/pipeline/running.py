@@ -1,94 +1,128 @@
-"""What every job has in common: a Spark session, a line that moves on, a summary."""
+"""What every job on Spark needs: a session, ears for signals, and a good end."""
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from duequeue.cli.pipeline.telling import Teller
+from duequeue.cli.pipeline.progress import LineOfProgress
 from duequeue.cli.terminal import Terminal
-from duequeue.errors import DueQueueError, MissingExtra
+from duequeue.cli.worker.orders import Order, Signals, listening_to_signals
+from duequeue.errors import MissingExtra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-class Job(Protocol):
-    """A module with one job."""
-
-    __name__: str
-    HELP: str
-    DESCRIPTION: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Describe what it is told."""
-
-    def run(self, spark: "SparkSession", given: argparse.Namespace, teller: Teller) -> list[str]:
-        """Do it, and return the lines of a summary."""
+INTERRUPTED = 130
+LOOK_SECONDS = 0.2
 
 
-def add_spark(parser: argparse.ArgumentParser) -> None:
-    """Let a job run elsewhere than here."""
-    spark = parser.add_argument_group("Spark")
-    spark.add_argument(
-        "--master", help="a cluster, for example spark://host:7077 or yarn (this machine)"
-    )
-    spark.add_argument(
-        "--conf",
+class Running(NamedTuple):
+    """A job that runs."""
+
+    spark: "SparkSession"
+    progress: LineOfProgress
+
+
+Job: TypeAlias = Callable[[Running], str]
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """Let the job run elsewhere."""
+    parser.add_argument("--master", help="of a Spark cluster (this machine)")
+    add_settings(parser, "--conf", "of Spark, such as spark.executor.memory=4g")
+
+
+def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None:
+    """Let settings be given, one at a time."""
+    parser.add_argument(
+        name,
         action="append",
         default=[],
-        type=setting,
+        type=_setting,
         metavar="NAME=VALUE",
-        help="a setting of Spark, such as spark.executor.memory=4g; may be repeated",
+        help=f"a setting {about}; may be repeated",
     )
 
 
-def setting(text: str) -> tuple[str, str]:
-    """Read `name=value`."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    return name, value
-
-
-def run_job(job: Job, name: str, given: argparse.Namespace) -> None:
-    """Start Spark, run the job and print its summary."""
+def run_job(given: argparse.Namespace, job: Job) -> int:
+    """Run a job in a session of its own, and print what it says."""
     terminal = Terminal()
-    teller = Teller(terminal)
-    teller.step("starting Spark")
-    with _session(name, given) as spark, _spark_errors():
-        summary = job.run(spark, given, teller)
-    for line in summary:
-        terminal.print(line)
-
-
-@contextmanager
-def _session(name: str, given: argparse.Namespace) -> "Iterator[SparkSession]":
+    terminal.print("starting Spark")
+    spark = _session(given.master, dict(given.conf))
+    running = Running(spark, LineOfProgress(terminal))
     try:
-        from duequeue.spark.session import open_session
-    except ImportError as error:
-        raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
-    config = {"spark.log.level": "OFF", **dict(given.conf)}  # what matters is in the error
-    spark = open_session(f"duequeue {name}", master=given.master, config=config)
-    try:
-        yield spark
+        with listening_to_signals() as signals:
+            done = see_through(running, job, signals)
+        if done is None:
+            terminal.print("interrupted: nothing is lost, run it again to go on")
+            return INTERRUPTED
+        return _tell(done, terminal)
     finally:
         spark.stop()
 
 
-@contextmanager
-def _spark_errors() -> Iterator[None]:
-    """Tell what went wrong on an executor without the pages that Spark says about it."""
+def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
+    """Wait for the end of a job; None if it was told to stop, and did not end well.
+
+    It runs on a thread of its own, because a signal in the middle of a call to Java breaks it.
+    """
+    done: Future[str] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(job(running))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    told = False
+    while not done.done():
+        match signals.await_order(LOOK_SECONDS):
+            case Order.STOP:
+                told = True
+                running.progress.stop()
+                running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
+                running.spark.sparkContext.cancelAllJobs()
+            case Order.STOP_NOW:
+                return None
+            case None:
+                pass
+    return None if told and done.exception() else done
+
+
+def _tell(done: "Future[str]", terminal: Terminal) -> int:
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        terminal.print(done.result())
     except PySparkException as error:
-        raise DueQueueError(_gist(str(error))) from error
+        terminal.print("failed: nothing is lost, run it again to go on")
+        print(f"duequeue: {reason(str(error))}", file=sys.stderr)
+        return 1
+    return 0
 
 
-def _gist(text: str) -> str:
-    """Return the last error that Python told of, else the first line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    python = [line for line in lines if line.partition(":")[0].endswith(("Error", "Unavailable"))]
-    return (python or lines)[-1 if python else 0]
+def reason(error: str) -> str:
+    """Find the line that says why, in what Spark tells of an error on an executor."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("duequeue.")]
+    return ours[-1].partition(": ")[2] if ours else lines[0]
+
+
+def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
+    try:
+        from duequeue.spark.session import cluster_session, local_session
+    except ImportError as error:
+        raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
+    config = {"spark.log.level": "OFF", **config}  # what matters is in the error
+    return cluster_session(master, config=config) if master else local_session(config=config)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value

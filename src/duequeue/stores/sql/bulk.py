@@ -1,6 +1,7 @@
 """Every bulk operation of the SQL stores."""
 
 from duequeue.store import Steps
+from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.opening import find_kind
 from duequeue.stores.sql.operations import Kind, SqlStore
 from duequeue.stores.sql.settling import Settling
@@ -12,14 +13,15 @@ from duequeue.stores.sql.watermark import Watermark
 class SqlBulk(SqlStage, SqlStreams):
     """Batches of one kind in an SQL database; see `bulk.BulkStore`."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, settling: Settling) -> None:
         self.kind_id = kind.id
-        messages = SqlStore(kind, Settling(kind.id, None), SWEEP_INTERVAL, Watermark())
+        messages = SqlStore(kind, settling, SWEEP_INTERVAL, Watermark())
         self.notify = messages.notify
         SqlStage.__init__(self, kind.id)
-        SqlStreams.__init__(self, kind.id, messages)
+        SqlStreams.__init__(self, kind.id, messages, settling)
 
 
-def open_bulk(dialect: str, kind: str, *, migrate: bool) -> Steps[SqlBulk]:
+def open_bulk(dialect: str, kind: str, *, migrate: bool, history: bool) -> Steps[SqlBulk]:
     """Check or create the tables, and get a kind ready."""
-    return SqlBulk((yield from find_kind(dialect, kind, migrate=migrate)))
+    found = yield from find_kind(dialect, kind, migrate=migrate)
+    return SqlBulk(found, Settling(found.id, HistoryDays() if history else None))

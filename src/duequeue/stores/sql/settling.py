@@ -1,6 +1,6 @@
 """The statements by which messages leave the queue, with a row of history each or without."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from duequeue.history_table import DAY, day_of
 from duequeue.store import Burial, Lease, Record, Steps
@@ -59,6 +59,12 @@ class Settling:
         each = list(dict.fromkeys(leases))
         name = "remove_messages_with_history"
         return self._rows_of(QueryEach(name, {"now": now}, columns, each), now)
+
+    def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
+        """Delete a micro-batch by what was written down of it, and count."""
+        if self._days is None:
+            return self._count_of(Execute("remove_stream_batch", batch))
+        return self._sum_of(Query("remove_stream_batch_with_history", {**batch, "now": now}), now)
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[list[Row]]:
         """Delete what was copied to the buried, and return the ids."""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from uuid import UUID, uuid5
 
 from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow, Reach, StreamBatch
-from duequeue.store import Burial, Steps
+from duequeue.store import Burial, Release, Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, QueryEach, Row
 from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
 
 # How often a stream looks behind what it has leased, in milliseconds.
@@ -19,9 +20,10 @@ _DELIVER_AT = COLUMNS.index("deliver_at")
 class SqlStreams:
     """The micro-batches of one kind; see `bulk.BulkStore`."""
 
-    def __init__(self, kind_id: int, messages: SqlStore) -> None:
+    def __init__(self, kind_id: int, messages: SqlStore, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
         self._messages = messages
+        self._settling = settling
         self._watermark = Watermark()
 
     def last_id(self) -> Steps[int]:
@@ -71,7 +73,7 @@ class SqlStreams:
             self._watermark.extended([token], until)
         return held
 
-    def ack(self, through: BatchId) -> Steps[int]:
+    def ack(self, through: BatchId, now: int) -> Steps[int]:
         """Delete the messages, then the batch."""
         yield BEGIN
         acked = 0
@@ -79,7 +81,8 @@ class SqlStreams:
             if batch.sequence <= through.sequence:
                 done = BatchId(through.consumer, batch.sequence)
                 token = token_of(done)
-                acked += yield Execute("remove_stream_batch", {**self._of(done), "token": token})
+                leased = {**self._of(done), "token": token}
+                acked += yield from self._settling.ack_batch(leased, now)
                 yield Execute("forget_stream_batch", self._of(done))
                 self._watermark.settled([token])
         return acked
@@ -106,11 +109,17 @@ class SqlStreams:
         rows.sort(key=lambda row: (row[_DELIVER_AT], row[ID]))
         return rows
 
-    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[None]:
+    def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
+        """Give them back as any others."""
+        token = token_of(batch)
+        ours = [release._replace(lease=release.lease._replace(token=token)) for release in releases]
+        return (yield from self._messages.release(ours))
+
+    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Park them as any others."""
         token = token_of(batch)
         ours = [burial._replace(lease=burial.lease._replace(token=token)) for burial in burials]
-        yield from self._messages.bury(ours, now)
+        return (yield from self._messages.bury(ours, now))
 
     def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:
         after = {"after_due": start.position.due_at, "after_id": start.position.id}

@@ -602,10 +602,10 @@ RETURNING created, updated, ignored;
 -- leases it. Unlike a poll's claim it waits for the disk: a micro-batch that is in Spark's log must
 -- not lose its leases with a crash of the server.
 INSERT INTO duequeue_stream_batch
-    (kind_id, consumer, sequence, slice, leased_until, last_due_at, ids)
+    (kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, ids)
 SELECT
-    :kind_id, CAST(:consumer AS text), CAST(:sequence AS bigint), slice, CAST(:until AS bigint),
-    max(due_at), array_agg(id ORDER BY due_at, id)
+    :kind_id, CAST(:consumer AS text), CAST(:sequence AS bigint), slice, :now,
+    CAST(:until AS bigint), max(due_at), array_agg(id ORDER BY due_at, id)
 FROM (
     SELECT
         due_at, id,
@@ -653,6 +653,29 @@ WHERE id = ANY(ARRAY(
     SELECT unnest(ids) FROM duequeue_stream_batch
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
 )) AND lease_token = :token;
+
+-- name: remove_stream_batch_with_history
+WITH gone AS (
+    DELETE FROM duequeue_message
+    WHERE id = ANY(ARRAY(
+        SELECT unnest(ids) FROM duequeue_stream_batch
+        WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    )) AND lease_token = :token
+    RETURNING kind_id, key, asked_at, attempt
+),
+kept AS (
+    INSERT INTO duequeue_history
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
+    SELECT
+        gone.kind_id, gone.key, gone.asked_at,
+        (
+            SELECT min(leased_at) FROM duequeue_stream_batch
+            WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+        ),
+        :now, gone.attempt, 'acked'
+    FROM gone
+)
+SELECT count(*) FROM gone;
 
 -- name: forget_stream_batch
 DELETE FROM duequeue_stream_batch

@@ -80,9 +80,9 @@ class BulkSqliteBackend:
         """Connect once."""
         return BulkSqliteSession(self._path, self._synchronous)
 
-    def open_bulk(self, kind: str, *, migrate: bool) -> Steps[bulk.SqlBulk]:
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
         """Get the store of one kind ready."""
-        return bulk.open_bulk(DIALECT, kind, migrate=migrate)
+        return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Read the file."""

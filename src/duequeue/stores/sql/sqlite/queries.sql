@@ -420,9 +420,9 @@ RETURNING created, updated, ignored;
 -- name: gather_stream_batch
 -- The transaction has the whole file for itself; the next statement leases what is written down here.
 INSERT INTO duequeue_stream_batch
-    (kind_id, consumer, sequence, slice, leased_until, last_due_at, ids)
+    (kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, ids)
 SELECT
-    :kind_id, :consumer, :sequence, slice, :until, max(due_at), json_group_array(id)
+    :kind_id, :consumer, :sequence, slice, :now, :until, max(due_at), json_group_array(id)
 FROM (
     SELECT due_at, id, (row_number() OVER (ORDER BY due_at, id) - 1) / :slice_size AS slice
     FROM (
@@ -467,6 +467,19 @@ WHERE id IN (
     SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
 ) AND lease_token = :token;
+
+-- name: remove_stream_batch_with_history
+-- A row each.
+UPDATE duequeue_settling
+SET settled_at = :now, outcome = 'acked', delivered_at = (
+        SELECT min(leased_at) FROM duequeue_stream_batch
+        WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    )
+WHERE message_id IN (
+    SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
+    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+) AND lease_token = :token
+RETURNING 1;
 
 -- name: forget_stream_batch
 DELETE FROM duequeue_stream_batch

@@ -31,6 +31,7 @@ CREATE TABLE duequeue_stream_batch (
     consumer text COLLATE "C" NOT NULL,
     sequence bigint NOT NULL,
     slice integer NOT NULL,
+    leased_at bigint NOT NULL,
     leased_until bigint NOT NULL,
     last_due_at bigint NOT NULL,
     ids bigint [] NOT NULL,

@@ -31,6 +31,7 @@ CREATE TABLE duequeue_stream_batch (
     consumer TEXT NOT NULL,
     sequence INTEGER NOT NULL,
     slice INTEGER NOT NULL,
+    leased_at INTEGER NOT NULL,
     leased_until INTEGER NOT NULL,
     last_due_at INTEGER NOT NULL,
     ids TEXT NOT NULL,

@@ -1,0 +1,154 @@
+"""Watch a cluster at work: ingest, deliver while an executor is killed, archive, count.
+
+A master and two workers on loopback, and PostgreSQL. `python -m examples.cluster --help`.
+"""
+
+import argparse
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue.pipeline import Received, archive, deliver, ingest
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_frames import archived_rows
+from duequeue.spark import cluster_session
+from examples.cluster.standalone import Cluster, standalone
+from tests.fixtures.postgres import own_server
+
+QUEUE = "reminders"
+ROUNDS = 10
+
+
+class Counted(NamedTuple):
+    """How many messages there were at each station."""
+
+    created: int
+    delivered: int
+    archived: int
+
+
+class Voice:
+    """Prints how far a job is."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._last = ""
+
+    def step(self, what: str) -> None:
+        """Print it with the time."""
+        if what != self._last:
+            self._last = what
+            print(f"{monotonic() - self._began:6.1f} s  {what}", flush=True)
+
+    def at(self, what: str, done: int, parts: int) -> None:
+        """Say nothing: there is enough to see."""
+
+    def still(self, line: str) -> None:
+        """Print it if it is news."""
+        self.step(line)
+
+
+def double(batch: list[Received]) -> list[Any]:
+    """Handle messages on an executor."""
+    return [{"twice": 2 * each.payload["number"]} for each in batch]
+
+
+def main() -> int:
+    """Run the demo, and tell whether the counts agree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    messages: int = parser.parse_args().messages
+    voice = Voice()
+    voice.step("starting PostgreSQL, a master and two workers")
+    with (
+        tempfile.TemporaryDirectory(prefix="duequeue-cluster-") as name,
+        own_server({}) as server,
+        standalone(Path(name)) as cluster,
+        _session(cluster.master) as spark,
+    ):
+        counted = run(spark, cluster, server.create_database(), Path(name), messages, voice)
+    print(
+        f"created {counted.created:,}, delivered {counted.delivered:,}, "
+        f"archived {counted.archived:,}"
+    )
+    return 0 if set(counted) == {messages} else 1
+
+
+def run(
+    spark: SparkSession, cluster: Cluster, url: str, folder: Path, messages: int, voice: Voice
+) -> Counted:
+    """Take messages through all stations."""
+    source, results = str(folder / "source.parquet"), folder / "results"
+    spark.range(messages).selectExpr(
+        "concat('reminder ', id) AS key", "id AS number", "TIMESTAMP'2020-01-01' AS due_at"
+    ).write.parquet(source)
+    ingested = ingest(spark, source, url=url, queue=QUEUE, progress=voice)
+    with killing(cluster, results, voice):
+        deliver(
+            spark,
+            url=url,
+            queue=QUEUE,
+            handler=double,
+            checkpoint=folder / "checkpoint",
+            results=results,
+            progress=voice,
+            history="true",
+            maxMessagesPerTrigger=str(max(1, messages // ROUNDS)),
+        )
+    archive(spark, url=url, folder=folder / "archive", include_today=True, progress=voice)
+    delivered = spark.read.parquet(str(results))
+    archived = archived_rows(spark, Folder(spark, folder / "archive"), date.min, date.max)
+    return Counted(ingested.offered.created, there_once(delivered), there_once(archived))
+
+
+def there_once(rows: DataFrame) -> int:
+    """Count the keys that are there exactly once."""
+    return rows.groupBy("key").count().where("count = 1").count()
+
+
+@contextmanager
+def killing(cluster: Cluster, results: Path, voice: Voice) -> Iterator[None]:
+    """Kill an executor once the first results are there."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not (results / "_spark_metadata" / "0").exists():
+            if over.wait(0.05):
+                return
+        voice.step(f"killed an executor: process {cluster.kill_an_executor()}")
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+@contextmanager
+def _session(master: str) -> Iterator[SparkSession]:
+    config = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    spark = cluster_session(master, "duequeue cluster demo", config=config)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

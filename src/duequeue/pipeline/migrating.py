@@ -1,0 +1,110 @@
+"""`migrate`: a queue moves from one database to another while both are in use.
+
+Each round leases what nobody holds at the source, due or not, offers it at the target, and then
+deletes it at the source. What a consumer holds stays until it is settled there. Run again after a
+crash, with the same checkpoint, a round that was offered is not offered again.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from duequeue.bulk import OfferCounts
+from duequeue.codec import BytesCodec
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.progress import Progress, Silence
+from duequeue.pipeline.queries import Tally, run_query
+from duequeue.queue import Queue
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.source import DueQueueSource
+
+OBSERVED = "migrated"
+MOST_ROUNDS = 100
+
+
+class Migrated(NamedTuple):
+    """How many messages have moved, and how many are left: leased, or offered since."""
+
+    moved: int
+    left: int
+
+
+def migrate(
+    spark: SparkSession,
+    *,
+    source: str,
+    target: str,
+    queue: str,
+    checkpoint: str | Path,
+    switched: bool = False,
+    codec: str = "json",
+    progress: Progress | None = None,
+    **options: str,
+) -> Migrated:
+    """Move every message that nobody holds from the URL `source` to the URL `target`.
+
+    Of a key that both have, the source's message counts; once producers have `switched` to the
+    target, the target's.
+    """
+    reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
+    writing = {"url": target, "queue": queue, "codec": codec}
+    with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
+        _check_apart(old, new)
+    told, tally = progress or Silence(), Tally(OBSERVED)
+    told.step(f"moving {queue}")
+    path = Folder(spark, checkpoint).path
+    for _ in range(MOST_ROUNDS):
+        before = tally.counts.get("moved", 0)
+        writer = (
+            _messages(spark, reading, switched=switched)
+            .writeStream.format(DueQueueSource.name())
+            .options(**writing)
+            .option("checkpointLocation", path)
+        )
+        run_query(
+            writer,
+            tally,
+            lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
+            forever=False,
+        )
+        if tally.counts.get("moved", 0) == before:
+            break
+    return Migrated(tally.counts.get("moved", 0), _left(source, queue, codec))
+
+
+def _messages(spark: SparkSession, reading: dict[str, Any], *, switched: bool) -> DataFrame:
+    stream = spark.readStream.format(DueQueueSource.name())
+    messages = stream.options(**reading, payloadType="binary").load()
+    return (
+        messages.select("key", "payload", "due_at", "headers")
+        .withColumn("replace", F.lit(not switched))
+        .observe(OBSERVED, F.count("*").alias("moved"))
+    )
+
+
+def _check_apart(old: OpenBulk, new: OpenBulk) -> None:
+    """Refuse one database under two names: what was offered there would be what is deleted."""
+    mark = str(uuid4())
+    new.run(partial(new.store.record, mark, OfferCounts(), new.now()))
+    seen = old.run(partial(old.store.take_record, mark))
+    new.run(partial(new.store.take_record, mark))
+    if seen is not None:
+        raise ValueError("target must be another database than source, but both are the same")
+
+
+class _AsStored(BytesCodec):
+    """Payloads of a type that need not be known to be counted."""
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+
+
+def _left(url: str, name: str, codec: str) -> int:
+    with Queue.open(url, name, codec=_AsStored(codec)) as queue:
+        stats = queue.stats()
+        return stats.due + stats.leased + stats.future

@@ -1,0 +1,92 @@
+"""`replay`: what was archived is offered again, filtered, at new times."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from duequeue.bulk import OfferCounts
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.spark.offering import offer
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+
+
+class Replayed(NamedTuple):
+    """What became of the messages."""
+
+    offered: OfferCounts
+
+
+def replay(
+    spark: SparkSession,
+    archive: DataFrame | str | Path,
+    *,
+    url: str,
+    queue: str,
+    where: str = "true",
+    due: str = "current_timestamp()",
+    payload: str = "payload",
+    progress: Progress | None = None,
+    mode: str = "ignore",
+    **options: Any,
+) -> Replayed:
+    """Offer the messages of a Parquet archive again, as SQL expressions over its columns say.
+
+    A key that is in the queue is left alone, unless `mode` is upsert; so a second run changes
+    nothing. Of a key that is archived several times, the last due is offered.
+    """
+    given = {**options, "mode": mode}
+    OpenBulk(parse({**given, "url": url, "queue": queue})).close()
+    frame = archive if isinstance(archive, DataFrame) else _read(spark, archive)
+    messages = replayable(frame, where, due, payload)
+    with following(spark, progress or Silence(), f"replaying into {queue}"):
+        return Replayed(offer(messages, url=url, queue=queue, **given))
+
+
+def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFrame:
+    """Return the messages to offer: one for each key, at its new time."""
+    if payload == "payload" and "payload" not in frame.columns:
+        raise ValueError(
+            "archive has no column 'payload', as a history has none: give payload as an SQL "
+            f"expression over its columns, which are: {', '.join(frame.columns)}"
+        )
+    chosen = frame.where(_expression("where", where, frame))
+    headers = ["headers"] if "headers" in frame.columns else []
+    newest = [name for name in ("due_at", "settled_at") if name in frame.columns]
+    order = [F.col(name).desc_nulls_last() for name in newest] or [F.lit(1)]
+    last = Window.partitionBy("key").orderBy(*order)
+    return (
+        chosen.withColumn("_nth", F.row_number().over(last))
+        .where("_nth = 1")
+        .select(
+            "key",
+            _expression("payload", payload, frame).alias("payload"),
+            _expression("due", due, frame).cast("timestamp").alias("due_at"),
+            *headers,
+        )
+    )
+
+
+def _read(spark: SparkSession, archive: str | Path) -> DataFrame:
+    path = Folder(spark, archive).path
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}:
+            raise ValueError(f"archive {path!r} is not there, or has no Parquet in it") from None
+        raise
+
+
+def _expression(argument: str, text: str, frame: DataFrame) -> Column:
+    """Check an expression by itself, so that the error names it."""
+    column = F.expr(text)
+    try:
+        frame.select(column)
+    except AnalysisException as error:
+        told = str(error).partition(". SQLSTATE")[0]
+        raise ValueError(f"{argument} is no SQL over the archive's columns: {told}") from None
+    return column

@@ -1,0 +1,147 @@
+"""`duequeue pipeline`: jobs on Spark, from the command line."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from duequeue import Queue
+from duequeue.cli import main
+from duequeue.cli.pipeline.progress import LineOfProgress
+from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through
+from duequeue.cli.terminal import Terminal
+from duequeue.cli.worker.orders import Signals
+from tests.cli.command import ROOT, command, environment, run
+from tests.pipeline.settling import in_archive, in_database, settle
+from tests.race.watching import WAITING_FOR_A_LOCK, until_one
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a", "b")
+    archive, page = tmp_path / "archive", tmp_path / "report" / "report.html"
+    archived = run("pipeline", "archive", "--to", str(archive), "--include-today", url=url)
+    assert archived.returncode == 0, archived.stderr
+    assert archived.stdout.endswith(f"archived 2 rows of 1 day in {archive}\n")
+    assert [key for _, _, key in in_archive(spark, archive)] == ["a", "b"]
+    assert in_database(url) == []
+    reported = run(
+        "pipeline", "report", "--archive", str(archive), "--to", str(page.parent), url=url
+    )
+    assert reported.returncode == 0, reported.stderr
+    assert reported.stdout.endswith(f"reported on 2 messages: {page}\n")
+    assert page.is_file()
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE duequeue_history IN ACCESS EXCLUSIVE MODE")
+        process = subprocess.Popen(
+            command("pipeline", "archive", "--to", str(tmp_path / "archive"), "--include-today"),
+            cwd=ROOT,
+            env=environment(url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with psycopg.connect(url, autocommit=True) as onlooker:
+            until_one(onlooker, WAITING_FOR_A_LOCK)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+        printed, _ = process.communicate()
+    assert process.returncode == INTERRUPTED
+    assert printed.endswith("interrupted: nothing is lost, run it again to go on\n")
+    assert in_database(url) == ["a"]
+
+
+@pytest.fixture
+def told_to_stop() -> Iterator[Signals]:
+    """Signals of which one has come."""
+    incoming, outgoing = socket.socketpair()
+    with incoming, outgoing:
+        outgoing.send(b"!")
+        yield Signals(incoming)
+
+
+@pytest.fixture
+def running(spark: SparkSession) -> Iterator[Running]:
+    """A job on the session of all tests."""
+    yield Running(spark, LineOfProgress(Terminal()))
+    spark.sparkContext.setLogLevel("ERROR")
+
+
+def test_a_signal_cancels_what_spark_does(running: Running, told_to_stop: Signals) -> None:
+    def count_for_ages(job: Running) -> str:
+        return str(job.spark.range(10**15).where("id % 7 = 8").count())
+
+    assert see_through(running, count_for_ages, told_to_stop) is None
+
+
+def test_a_signal_ends_a_job_between_two_steps(running: Running, told_to_stop: Signals) -> None:
+    def step_for_ages(job: Running) -> str:
+        while True:
+            job.progress.step("once more")
+
+    assert see_through(running, step_for_ages, told_to_stop) is None
+
+
+def test_a_job_that_ends_in_time_has_ended(running: Running, told_to_stop: Signals) -> None:
+    done = see_through(running, lambda _: "done", told_to_stop)
+    assert done is not None
+    assert done.result() == "done"
+
+
+def test_errors_of_a_job_are_raised(running: Running) -> None:
+    def fail(job: Running) -> str:
+        raise ValueError("no")
+
+    incoming, outgoing = socket.socketpair()
+    with incoming, outgoing:
+        done = see_through(running, fail, Signals(incoming))
+    assert done is not None
+    with pytest.raises(ValueError, match="no"):
+        done.result()
+
+
+def test_progress_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = iter([0.0, 0.0, 0.0, 5.0, 11.0, 11.0, 12.0, 20.0, 20.0])
+    progress = LineOfProgress(Terminal(), lambda: next(seconds))
+    progress.step("copying")
+    for done in range(3):
+        progress.at("copying", done, 1000)
+    progress.step("removing")
+    assert capsys.readouterr().out.splitlines() == [
+        "copying",
+        "copying: 1 of 1,000 parts after 11 s",
+        "removing",
+    ]
+
+
+def test_the_reason_is_found_in_what_spark_tells() -> None:
+    told = (
+        "Job aborted due to stage failure:\n  File …\n"
+        "duequeue.errors.StoreUnavailable: PostgreSQL at db: connection refused\n\n\tat java.base"
+    )
+    assert reason(told) == "PostgreSQL at db: connection refused"
+    assert reason("\nNo space left on device\n\tat java.base") == "No space left on device"
+
+
+def test_without_spark_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "duequeue.spark.session", None)
+    assert main(["pipeline", "report", "--archive", str(tmp_path), "--to", str(tmp_path)]) == 1
+    assert "pip install 'duequeue[spark]'" in capsys.readouterr().err

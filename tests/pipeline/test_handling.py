@@ -1,0 +1,61 @@
+"""What a handler returned or raised, message by message: one that fails fails alone."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from duequeue import Bury
+from duequeue.pipeline.handling import Received, Result, outcomes_of
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def received(*payloads: Any) -> list[Received | Bury]:
+    return [Received(f"k{at}", payload, NOW, 1) for at, payload in enumerate(payloads)]
+
+
+def test_results_are_json() -> None:
+    outcomes = outcomes_of(lambda batch: [{"n": each.payload} for each in batch], received(1, 2))
+    assert outcomes == [Result('{"n":1}'), Result('{"n":2}')]
+
+
+def test_nothing_returned_is_nothing_to_write() -> None:
+    assert outcomes_of(lambda _: None, received(1, 2)) == [Result(None)] * 2
+    assert outcomes_of(lambda batch: [None for _ in batch], received(1)) == [Result(None)]
+
+
+def test_a_poison_message_fails_alone() -> None:
+    def handler(batch: list[Received]) -> None:
+        if any(each.payload == "poison" for each in batch):
+            raise RuntimeError("bitter")
+
+    first, second, third = outcomes_of(handler, received(1, "poison", 3))
+    assert (first, third) == (Result(None), Result(None))
+    assert isinstance(second, RuntimeError)
+
+
+def test_errors_may_be_returned() -> None:
+    bury = Bury("no such customer")
+    assert outcomes_of(lambda _: [bury, 1], received(1, 2)) == [bury, Result("1")]
+
+
+def test_what_cannot_be_decoded_is_not_handed_over() -> None:
+    bury = Bury("undecodable")
+    seen: list[str] = []
+    outcomes = outcomes_of(
+        lambda batch: seen.extend(each.key for each in batch), [bury, *received(1)]
+    )
+    assert outcomes == [bury, Result(None)]
+    assert seen == ["k0"]
+
+
+@pytest.mark.parametrize("returned", [[], [1, 2, 3], "ab"])
+def test_one_result_for_each_message(returned: Any) -> None:
+    outcomes = outcomes_of(lambda _: returned, received(1, 2))
+    assert [type(outcome) for outcome in outcomes] == [TypeError, TypeError]
+
+
+def test_a_result_that_is_no_json_fails_its_message() -> None:
+    outcomes = outcomes_of(lambda batch: [each.payload for each in batch], received(object(), 1))
+    assert [type(outcome) for outcome in outcomes] == [TypeError, Result]
