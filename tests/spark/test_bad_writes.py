@@ -43,6 +43,7 @@ def one_row(spark: SparkSession) -> DataFrame:
         ({"url": "memory:"}, "url starts with 'memory', which other processes cannot reach"),
         ({"url": "ftp://host"}, "url starts with 'ftp', which names no store"),
         ({"url": "sqlite://one-slash-missing"}, "three slashes"),
+        ({"url": "sqlite:///app.db"}, "url must name an absolute path"),
     ],
 )
 def test_wrong_options(
