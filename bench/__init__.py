@@ -1,1 +1,9 @@
-"""Ours, the peers' and the limit, measured side by side in one run: `make bench`."""
+"""Ours, the peers and the limits, measured side by side in one run: `make bench`.
+
+contender.py, contenders/, limits/     who takes part: one small file each, the same few methods
+node/, node_peer.py                    peers on Node.js, which speak JSON over a pipe
+workload.py, workloads/                what is measured; add a file, and name it in the list
+servers.py                             an empty store for each measurement
+running.py, measure.py, partner.py     rounds; one measurement; its second process
+results.py, report.py, plots.py, publish.py
+"""

@@ -1,6 +1,7 @@
 """Ours, the peers and the limits, side by side: `python -m bench [--quick]`."""
 
 import argparse
+import signal
 from pathlib import Path
 
 from bench.contenders import BY_NAME
@@ -27,7 +28,9 @@ def main() -> None:
     if given.quick:
         workloads = [workload for workload in workloads if workload.quick]
         entries = [entry for entry in entries if entry.quick or given.contender]
-    rounds = given.rounds or (1 if given.quick else 3)
+    rounds = given.rounds or (1 if given.quick else None)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # also in the background
     results = Results()
     with Servers() as servers:
         results.about = describe(servers)
@@ -40,14 +43,21 @@ def main() -> None:
     print(f"Written to {REPORT}")
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one minute instead of fifteen")
-    parser.add_argument("--rounds", type=int, help="how often each figure is taken")
+    parser.add_argument("--rounds", type=_positive, help="how often each figure is taken")
     parser.add_argument(
         "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
     )
-    parser.add_argument("--size", type=int, help="how much of everything, to try things out")
+    parser.add_argument("--size", type=_positive, help="how much of everything, to try things out")
     parser.add_argument(
         "--only",
         action="append",

@@ -9,13 +9,15 @@ import psycopg
 
 from bench.servers import POSTGRES_SETTINGS, Servers
 
+WORTH_TELLING = ("shared_buffers", "max_wal_size")
+
 
 def describe(servers: Servers) -> dict[str, str]:
     """Return what a reader has to know to compare."""
     with psycopg.connect(servers.postgres.admin_url) as connection:
         row = connection.execute("SHOW server_version").fetchone()
     assert row is not None
-    settings = {name: value for name, value in POSTGRES_SETTINGS.items() if "listen" not in name}
+    settings = ", ".join(f"{name} {POSTGRES_SETTINGS[name]}" for name in WORTH_TELLING)
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GB",

@@ -31,7 +31,7 @@ def _table(results: Results, workload: Workload) -> str:
     heads = ["", *(f"{figure} | spread" for figure in figures), "ours is better by", "what differs"]
     lines = [
         f"\n### {workload.title}\n",
-        f"{workload.about} Size: {results.sizes[workload.name]:,}.\n",
+        f"{workload.about} Size: {results.sizes[workload.name]:,}; {_rounds(results, workload)}.\n",
         f"| {' | '.join(heads)} |",
         "|---|" + "---:|---:|" * len(figures) + "---:|---|",
     ]
@@ -61,6 +61,11 @@ def _row(results: Results, workload: Workload, name: str, figures: list[str]) ->
         cells += [number(middle), f"{number(low)} to {number(high)}" if low < high else ""]
     cells += [_ratio(results, workload, name, figures[0]), _cell(entry.load().notes)]
     return f"| {' | '.join(cells)} |"
+
+
+def _rounds(results: Results, workload: Workload) -> str:
+    rounds = max(map(len, results.outcomes.get(workload.name, {}).values()), default=0)
+    return "1 round" if rounds == 1 else f"{rounds} rounds"
 
 
 def _ratio(results: Results, workload: Workload, name: str, figure: str) -> str:

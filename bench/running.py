@@ -11,7 +11,9 @@ from bench.results import Results
 from bench.servers import Servers, Unavailable
 from bench.workload import Outcome, Workload
 
+USUAL_ROUNDS = 3
 PATIENCE = 120.0  # seconds for one measurement
+BUDGET = 60.0  # seconds for one workload, after which no further round begins
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Run:
 
     workloads: Sequence[Workload]
     entries: Sequence[Entry]
-    rounds: int
+    rounds: int | None
     quick: bool
     size: int | None = None
 
@@ -39,8 +41,11 @@ class Run:
     def _in_turn(self, workload: Workload) -> Iterator[Entry]:
         """Yield all who take part, once per round, each round beginning with another one."""
         entries = [entry for entry in self.entries if _takes_part(entry, workload)]
-        for number in range(min(self.rounds, workload.rounds or self.rounds)):
-            start = number * len(entries) // self.rounds
+        began = time.monotonic()
+        for number in range(self.rounds or workload.rounds or USUAL_ROUNDS):
+            if self.rounds is None and time.monotonic() - began > BUDGET:
+                return
+            start = number * len(entries) // USUAL_ROUNDS % (len(entries) or 1)
             yield from entries[start:] + entries[:start]
 
     def _measure(

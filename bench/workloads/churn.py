@@ -47,7 +47,7 @@ WORKLOADS = [
         f"{PER_SECOND:,} messages a second, in and out; how large everything is in the end.",
         "poll_ack_many",
         steady,
-        full=40,
+        full=30,
         better="less",
         rounds=1,
         only=("duequeue", "seed", "pgqueuer", "pg-boss"),

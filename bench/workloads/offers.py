@@ -28,7 +28,7 @@ WORKLOADS = [
         "One caller puts in one message after the other; each is durable before the next.",
         "offer_one",
         one,
-        full=2000,
+        full=1000,
         quick=500,
     ),
     Workload(
@@ -37,7 +37,8 @@ WORKLOADS = [
         "The same by four callers in one process.",
         "offer_together",
         partial(together, 4),
-        full=4000,
+        full=1000,
+        only=("duequeue", "duequeue-tasks", "pgqueuer", "seed", "pgbench"),
     ),
     Workload(
         "offer-16",
@@ -45,8 +46,8 @@ WORKLOADS = [
         "The same by sixteen callers in one process.",
         "offer_together",
         partial(together, 16),
-        full=8000,
-        quick=2000,
+        full=3000,
+        quick=1000,
     ),
     Workload(
         "offer-batch",
@@ -54,7 +55,7 @@ WORKLOADS = [
         "One caller puts many messages in, in the fastest way that the contender has for it.",
         "offer_batch",
         batch,
-        full=50_000,
+        full=30_000,
         quick=10_000,
     ),
 ]

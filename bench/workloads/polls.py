@@ -29,7 +29,7 @@ WORKLOADS = [
         "One caller takes a message that is due and settles it, then the next.",
         "poll_ack_one",
         one,
-        full=2000,
+        full=1000,
         quick=500,
     ),
     Workload(
@@ -38,7 +38,7 @@ WORKLOADS = [
         "One caller takes a hundred messages and settles them together, then the next hundred.",
         "poll_ack_many",
         many,
-        full=50_000,
+        full=30_000,
         quick=10_000,
     ),
     Workload(
@@ -47,7 +47,7 @@ WORKLOADS = [
         "A worker process calls a handler that does nothing, from the first call to the last.",
         "consume",
         worker,
-        full=10_000,
+        full=5_000,
         quick=3_000,
     ),
 ]

@@ -20,8 +20,8 @@ def latency(contender: Contender, messages: int) -> Outcome:
 
 
 def lateness(contender: Contender, messages: int) -> Outcome:
-    """How late messages reach a handler that were scheduled over ten seconds."""
-    return percentiles(contender.keep_time(messages, 10))
+    """How late messages reach a handler that were scheduled over five seconds."""
+    return percentiles(contender.keep_time(messages, 5))
 
 
 def burst(contender: Contender, messages: int) -> Outcome:
@@ -49,7 +49,7 @@ WORKLOADS = [
         "From before the offer in one process to the handler in another, one message at a time.",
         "ping",
         latency,
-        full=200,
+        full=100,
         quick=50,
         better="less",
     ),
@@ -80,7 +80,7 @@ WORKLOADS = [
         "Statements that it sends to PostgreSQL.",
         "stay_idle",
         idle,
-        full=12,
+        full=8,
         better="less",
         rounds=1,
         stores=("postgres",),
