@@ -58,14 +58,14 @@ class History:
     ) -> "History":
         """Open the history in the database that the URL names."""
         backend = backend_for(url)
-        session, policy = backend.session(), retry or RetryPolicy()
+        session, policy = backend.session(), RetryPolicy() if retry is None else retry
         try:
             opening = retrying(policy, partial(backend.open_history, migrate=migrate))
             table = drive(opening, performer(session))
         except BaseException:
             session.close()
             raise
-        return cls(backend, table, session, clock or SystemClock(), policy)
+        return cls(backend, table, session, SystemClock() if clock is None else clock, policy)
 
     def days(self) -> list[HistoryDay]:
         """Tell on which days messages of which queues were settled, the oldest first."""

@@ -27,6 +27,7 @@ TRANSIENT = {
     "08004": "sqlserver_rejected_establishment_of_sqlconnection",
     "08006": "connection_failure",
     "08007": "transaction_resolution_unknown",
+    "23514": "check_violation",  # a day of the history is gone, and is made anew
     "25006": "read_only_sql_transaction",
     "25P03": "idle_in_transaction_session_timeout",
     "40001": "serialization_failure",

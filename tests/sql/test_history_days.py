@@ -192,6 +192,26 @@ def test_a_row_with_a_smaller_id_may_come_late(
     assert not history.remove_day(FIRST_DAY, bounds)
 
 
+def test_a_day_may_be_younger_than_a_callers_snapshot(
+    queue: QueueFace,
+    postgres_url: str,
+    face: Face,
+    clock: ManualClock,
+    admin: psycopg.Connection,
+) -> None:
+    queue.offer("a", 1)
+    connection = face.connect_postgres(postgres_url)
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    connection.execute("SELECT 1 FROM duequeue_message")
+    clock.advance(10 * DAY)
+    admin.execute("SELECT duequeue_add_history_day(1773187200000)")
+    assert queue.within(connection).drop("a")
+    connection.commit()
+    connection.close()
+    assert [one.key for one in queue.history()] == ["a"]
+    assert partitions(admin)[2:] == ["20260311"]
+
+
 @pytest.fixture
 def app_url(queue: QueueFace, postgres_url: str, admin: psycopg.Connection) -> Iterator[str]:
     """The database as an application without the right to create tables sees it."""

@@ -125,6 +125,20 @@ def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Conne
         ("park_messages", "INTEGER PRIMARY KEY (rowid=?)"),
         ("list_buried", "duequeue_buried_time (kind_id=?)"),
         ("lock_buried", "duequeue_buried_key (kind_id=? AND key=?)"),
+        ("remove_messages_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("remove_parked_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("drop_message_with_history", "duequeue_message_key (kind_id=? AND key=?)"),
+        ("remove_tick_messages_with_history", "duequeue_message_key (kind_id=? AND key=?)"),
+        ("list_history", "duequeue_history_time (kind_id=?)"),
+        (
+            "bound_history_day",
+            "duequeue_history_time (kind_id=? AND settled_at>? AND settled_at<?)",
+        ),
+        (
+            "remove_history_day",
+            "duequeue_history_time (kind_id=? AND settled_at>? AND settled_at<?)",
+        ),
+        ("read_history_day", "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
     ],
     ids=lambda value: value.partition(" ")[0],
 )
@@ -133,4 +147,6 @@ def test_queries_walk_an_index(filled: sqlite3.Connection, name: str, path_taken
     plan = filled.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", unbound).fetchall()
     steps = [detail for *_, detail in plan]
     assert any(path_taken in step for step in steps), steps
-    assert not [step for step in steps if re.search("SCAN duequeue|TEMP B-TREE", step)], steps
+    # What an update of the view found by index is kept aside, and read from there.
+    walks = "SCAN duequeue_(?!settling$)|TEMP B-TREE"
+    assert not [step for step in steps if re.search(walks, step)], steps

@@ -40,6 +40,7 @@ class SqlStore:
 
     def offer(self, records: Sequence[Record], now: int) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
+        yield from self._settling.prepare(now)
         runs = list(_runs(records))
         if len(runs) > 1:
             yield BEGIN
@@ -103,6 +104,7 @@ class SqlStore:
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Copy to the buried, then delete."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         yield QueryEach(
             "park_messages",

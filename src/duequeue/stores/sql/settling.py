@@ -25,21 +25,20 @@ class Settling:
         return Settling(self._kind_id, self._days, borrowed=True)
 
     def prepare(self, now: int) -> Steps[None]:
-        """See to it that there is room for the rows of today, and of tomorrow."""
+        """Make room for the rows of today and tomorrow, on a connection of our own."""
         today = day_of(now)
-        if self._days is None or today in self._days:
+        if self._days is None or self._borrowed or today in self._days:
             return
-        # What a caller's transaction creates may never come to be, and others wait for its end.
-        days = [today] if self._borrowed else [today, today + DAY]
-        for day in days:
+        for day in (today, today + DAY):
             yield Query("add_history_day", {"day": day})
-        if not self._borrowed:
-            self._days.add(days)
+        self._days.add((today, today + DAY))
 
     def offer(self, run: Sequence[Record], now: int) -> Steps[list[Row]]:
         """Offer distinct keys with one way to replace; return keys, and whether they are new."""
-        name = "offer_messages" if self._days is None else "offer_messages_with_history"
-        parameters = {**self._kind, "now": now, "replace": run[0].replace}
+        replace = run[0].replace
+        keeps = replace and self._days is not None
+        name = "offer_messages_with_history" if keeps else "offer_messages"
+        parameters = {**self._kind, "now": now, "replace": replace}
         each = [record[:4] for record in run]
         return self._rows_of(QueryEach(name, parameters, OFFERED, each), now)
 
@@ -82,7 +81,7 @@ class Settling:
         return self._rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
     def _rows_of(self, query: Query | QueryEach, now: int) -> Steps[list[Row]]:
-        yield from self.prepare(now)
+        yield from self._make_sure_of(now)
         try:
             rows: list[Row] = yield query
         except BaseException:
@@ -90,6 +89,14 @@ class Settling:
                 self._days.forget()  # should a day be gone, it is made again at the next try
             raise
         return rows
+
+    def _make_sure_of(self, now: int) -> Steps[None]:
+        yield from self.prepare(now)
+        today = day_of(now)
+        if self._days is not None and today not in self._days:
+            # In a caller's transaction, which may be rolled back, and on whose end others wait:
+            # only what is needed, and nothing to remember.
+            yield Query("add_history_day", {"day": today})
 
     def _sum_of(self, query: Query, now: int) -> Steps[int]:
         rows = yield from self._rows_of(query, now)
