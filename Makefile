@@ -21,7 +21,7 @@ check: install  ## Check format, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-demo: install  ## Watch a queue at work
+demo: install  ## Watch a queue at work, then read the report on it
 	$(BIN)/python examples/demo.py
 
 bench: $(PEERS)  ## Measure ours, the peers and the limit side by side (about ten minutes)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import duequeue
+from duequeue import pipeline
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -93,6 +94,10 @@ def anchors_of(page: Path) -> set[str]:
 def test_the_reference_names_every_public_name() -> None:
     reference = (DOCS / "reference" / "api.md").read_text("utf-8")
     assert [name for name in duequeue.__all__ if f"`{name}" not in reference] == []
+    jobs = [
+        name for name in pipeline.__all__ if not re.search(rf"^(\| `)?{name}\b", reference, re.M)
+    ]
+    assert jobs == []
 
 
 def test_the_site_lists_every_page() -> None:
