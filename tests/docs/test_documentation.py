@@ -95,7 +95,9 @@ def test_the_reference_names_every_public_name() -> None:
     reference = (DOCS / "reference" / "api.md").read_text("utf-8")
     assert [name for name in duequeue.__all__ if f"`{name}" not in reference] == []
     jobs = [
-        name for name in pipeline.__all__ if not re.search(rf"^(\| `)?{name}\b", reference, re.M)
+        name
+        for name in pipeline.__all__
+        if not re.search(rf"^(\| `)?{name}\b", reference, re.MULTILINE)
     ]
     assert jobs == []
 
