@@ -22,7 +22,7 @@ check: install  ## Check format, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-demo: install  ## Watch a queue at work
+demo: install  ## Watch a queue at work, then read the report on it
 	$(BIN)/python examples/demo.py
 
 cluster-demo: install  ## Watch a Spark cluster take a million messages from end to end

@@ -5,8 +5,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from select import select
 
 import psycopg
 import pytest
@@ -23,6 +23,7 @@ from tests.pipeline.settling import in_archive, in_database, settle
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
 
+@pytest.mark.timeout(300)  # Spark starts twice
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> None:
     with Queue.open(url, "orders", history=True) as queue:
@@ -57,13 +58,13 @@ def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
         )
         with psycopg.connect(url, autocommit=True) as onlooker:
             until_one(onlooker, WAITING_FOR_A_LOCK)
-        while process.poll() is None:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "starting Spark\n"
+        while not select([process.stdout], [], [], 0.5)[0]:
             process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.5)
         printed, _ = process.communicate()
+    assert printed == "interrupted: nothing is lost, run it again to go on\n"
     assert process.returncode == INTERRUPTED
-    assert printed.endswith("interrupted: nothing is lost, run it again to go on\n")
     assert in_database(url) == ["a"]
 
 

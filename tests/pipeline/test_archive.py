@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import unix_millis
@@ -149,6 +150,41 @@ def test_a_day_that_keeps_changing_is_left_for_the_next_run(
     assert archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY)).rows == 1
     assert in_archive(spark, folder) == [(FIRST, "orders", "a"), (FIRST, "orders", "late")]
     assert in_database(url) == []
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_a_row_that_commits_late_under_an_early_id_is_not_lost(
+    spark: SparkSession, url: str, queue: Queue[Any], folder: Path, clock: ManualClock
+) -> None:
+    settle(queue, "a", "b")
+    queue.offer("late", "x")
+    with psycopg.connect(url) as connection:
+        delivery = queue.within(connection).try_poll()
+        assert delivery is not None
+        delivery.ack()  # its row has an id, and is seen by nobody yet
+        settle(queue, "c")
+        assert archive(spark, url=url, folder=folder, clock=clock, include_today=True).rows == 3
+    assert in_database(url) == ["late"]
+    assert archive(spark, url=url, folder=folder, clock=clock, include_today=True).rows == 1
+    assert [key for _, _, key in in_archive(spark, folder)] == ["a", "b", "c", "late"]
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_counted_rows_stay_if_another_has_come_between_them(
+    url: str, queue: Queue[Any], clock: ManualClock
+) -> None:
+    settle(queue, "a")
+    queue.offer("late", "x")
+    with psycopg.connect(url) as connection, History.open(url, clock=clock) as history:
+        delivery = queue.within(connection).try_poll()
+        assert delivery is not None
+        delivery.ack()
+        settle(queue, "b")
+        bounds = history.day_bounds(START.date())
+        connection.commit()
+        assert bounds.rows == 2
+        assert not history.remove_rows(START.date(), bounds)
+    assert in_database(url) == ["a", "b", "late"]
 
 
 def test_rows_that_do_not_add_up_are_not_archived(

@@ -12,10 +12,10 @@ import pytest
 from pyarrow import csv
 from pyspark.sql import SparkSession
 
-from duequeue import ManualClock, Queue
+from duequeue import History, ManualClock, Queue
 from duequeue.pipeline import archive, report
 from tests.fixtures.stores import START
-from tests.pipeline.settling import settle
+from tests.pipeline.settling import in_database, settle
 
 NEXT_DAY = START + timedelta(days=1)
 TABLES = ["by_queue", "by_queue_and_attempts", "by_queue_and_time", "forecast", "total"]
@@ -103,6 +103,23 @@ def test_archive_and_database_together_count_each_row_once(
     assert page.plots == 4
     if password := urlsplit(url).password:
         assert password not in done.page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_rows_on_their_way_into_the_archive_are_counted_once(
+    spark: SparkSession,
+    url: str,
+    queue: Queue[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settle(queue, "a", "b")
+    clock = ManualClock(NEXT_DAY)
+    monkeypatch.setattr(History, "remove_day", lambda *_: False)
+    archive(spark, url=url, folder=tmp_path / "archive", clock=clock)
+    assert in_database(url) == ["a", "b"]
+    done = report(spark, folder=tmp_path, archive=tmp_path / "archive", url=url, clock=clock)
+    assert done.settled == 2
 
 
 def test_the_page_asks_nobody_for_anything(

@@ -53,15 +53,15 @@ def run_job(given: argparse.Namespace, job: Job) -> int:
     terminal.print("starting Spark")
     spark = _session(given.master, dict(given.conf))
     running = Running(spark, LineOfProgress(terminal))
-    try:
-        with listening_to_signals() as signals:
+    with listening_to_signals() as signals:
+        try:
             done = see_through(running, job, signals)
-        if done is None:
-            terminal.print("interrupted: nothing is lost, run it again to go on")
-            return INTERRUPTED
-        return _tell(done, terminal)
-    finally:
-        spark.stop()
+            if done is None:
+                terminal.print("interrupted: nothing is lost, run it again to go on")
+                return INTERRUPTED
+            return _tell(done, terminal)
+        finally:
+            spark.stop()
 
 
 def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
@@ -80,16 +80,15 @@ def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | 
     Thread(target=work, daemon=True).start()
     told = False
     while not done.done():
-        match signals.await_order(LOOK_SECONDS):
-            case Order.STOP:
-                told = True
-                running.progress.stop()
-                running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
-                running.spark.sparkContext.cancelAllJobs()
-            case Order.STOP_NOW:
-                return None
-            case None:
-                pass
+        order = signals.await_order(LOOK_SECONDS)
+        if order is Order.STOP_NOW:
+            return None
+        if order is Order.STOP:
+            told = True
+            running.progress.stop()
+            running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
+        if told:  # again and again: the job may have been about to ask Spark for something
+            running.spark.sparkContext.cancelAllJobs()
     return None if told and done.exception() else done
 
 
