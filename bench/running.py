@@ -53,7 +53,9 @@ class Run:
         print(f"  {entry.name:<24} ", end="", flush=True)
         try:
             with servers.empty_store(entry.store) as url:
-                size = entry.share(self._size(workload))
+                size = self._size(workload)
+                if workload.better == "more":  # a rate, which a share of the messages tells too
+                    size = entry.share(size)
                 order = Order(workload.name, entry.name, url, size)
                 outcome = measure_apart(order, workload.patience)
         except (Failed, Unavailable) as reason:
