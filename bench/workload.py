@@ -33,6 +33,7 @@ class Workload:
     quick: int | None = None
     better: Literal["more", "less"] = "more"
     rounds: int | None = None
+    patience: float = 120  # seconds for one measurement
     only: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
 

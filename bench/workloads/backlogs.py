@@ -103,6 +103,7 @@ WORKLOADS = [
         full=10_000_000,
         better="less",
         rounds=1,
+        patience=900,
         only=("duequeue",),
     ),
     Workload(
@@ -125,6 +126,7 @@ WORKLOADS = [
         full=1_000_000,
         better="less",
         rounds=1,
+        patience=900,
         only=("duequeue",),
     ),
     _many_queues(1),

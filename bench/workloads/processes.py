@@ -4,17 +4,18 @@ from contextlib import ExitStack
 from functools import partial
 from time import perf_counter
 
-from bench.contender import Contender
+from bench.contender import BATCH, Contender
 from bench.partner import partner
 from bench.workload import Outcome, Workload, rate
 
 
 def shared(processes: int, contender: Contender, messages: int) -> Outcome:
     """Poll a hundred and ack, each process its share."""
-    contender.load(messages)
+    share = max(BATCH, messages // processes // BATCH * BATCH)  # nobody takes part of a batch
+    contender.load(share * processes)
     with ExitStack() as opened:
         partners = [
-            opened.enter_context(partner(contender, "poll_ack_many", messages // processes))
+            opened.enter_context(partner(contender, "poll_ack_many", share))
             for _ in range(processes)
         ]
         for each in partners:
@@ -24,7 +25,7 @@ def shared(processes: int, contender: Contender, messages: int) -> Outcome:
             each.go()
         for each in partners:
             each.result()
-        return rate(messages, perf_counter() - began)
+        return rate(share * processes, perf_counter() - began)
 
 
 def _of(processes: int) -> Workload:
