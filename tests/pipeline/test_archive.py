@@ -28,21 +28,27 @@ def test_days_that_are_over_move_into_the_archive(
     spark: SparkSession, url: str, queue: Queue[Any], folder: Path, clock: ManualClock
 ) -> None:
     settle(queue, "a", "b")
-    with Queue.open(url, "007", codec=str, clock=clock, history=True) as other:
-        settle(other, "c")
+    for name in ("007", "_50% a/b=c"):
+        with Queue.open(url, name, codec=str, clock=clock, history=True) as other:
+            settle(other, "c")
     clock.advance(DAY)
     settle(queue, "d")
     done = archive(spark, url=url, folder=folder, clock=clock)
-    assert done == Archived(str(folder), 3, [START.date()], [])
+    assert done == Archived(str(folder), 4, [START.date()], [])
     assert in_archive(spark, folder) == [
         (FIRST, "007", "c"),
+        (FIRST, "_50% a/b=c", "c"),
         (FIRST, "orders", "a"),
         (FIRST, "orders", "b"),
     ]
     assert in_database(url) == ["d"]
     assert {each.name for each in folder.iterdir()} == {"_lock", f"day={FIRST}"}
     (manifest,) = (folder / f"day={FIRST}").glob("_manifest-*.json")
-    assert json.loads(manifest.read_text())["rows_by_queue"] == {"007": 1, "orders": 2}
+    assert json.loads(manifest.read_text())["rows_by_queue"] == {
+        "007": 1,
+        "_50% a/b=c": 1,
+        "orders": 2,
+    }
     assert archive(spark, url=url, folder=folder, clock=clock) == Archived(str(folder), 0, [], [])
 
 
@@ -251,6 +257,7 @@ def test_two_at_once_do_not_mix(spark: SparkSession, tmp_path: Path, folder: Pat
 def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ValueError, match="other processes cannot reach"):
         archive(spark, url="memory:", folder=folder)
-    with pytest.raises(ValueError, match="folder must be a path"):
-        archive(spark, url=f"sqlite:///{tmp_path}/queue.db", folder="")
+    for name in ("", "history[1]", "day=*"):
+        with pytest.raises(ValueError, match="folder must be a path"):
+            archive(spark, url=f"sqlite:///{tmp_path}/queue.db", folder=name)
     assert not folder.exists()

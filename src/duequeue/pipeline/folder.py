@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+_PATTERN = re.compile(r"[*?\[\]{}]")  # Spark would look for everything that matches
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 
 
@@ -18,8 +19,8 @@ class Folder:
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
         given = str(path)
-        if not given:
-            raise ValueError("folder must be a path, not empty")
+        if not given or _PATTERN.search(given):
+            raise ValueError(f"folder must be a path without any of * ? [ ] {{ }}, not {given!r}")
         # Java has a working folder of its own, which is that of its start.
         self.path = given.rstrip("/") if _SCHEME.match(given) else str(Path(given).absolute())
         context: Any = spark.sparkContext
