@@ -1,6 +1,7 @@
 """From a URL to a backend; the only place that knows every store."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -55,7 +56,13 @@ def _sqlite(url: str) -> Backend:
 def _bulk_sqlite(url: str) -> BulkBackend:
     from duequeue.stores.sql.sqlite.bulk import BulkSqliteBackend
 
-    return BulkSqliteBackend(*_file_settings(url))
+    path, synchronous = _file_settings(url)
+    if not Path(path).is_absolute():
+        raise ValueError(
+            "url must name an absolute path, such as sqlite:////var/lib/app.db: "
+            "other processes work in other folders"
+        )
+    return BulkSqliteBackend(path, synchronous)
 
 
 def _file_settings(url: str) -> tuple[str, str]:

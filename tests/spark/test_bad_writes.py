@@ -13,6 +13,7 @@ from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.spark import offer
 from tests.fixtures.postgres import PostgresServer
 from tests.spark.frames import PAST, SCHEMA, rows
+from tests.spark.streams import run_through, to_files
 
 
 def refused(frame: DataFrame, url: str, words: str, **options: str) -> None:
@@ -43,6 +44,7 @@ def one_row(spark: SparkSession) -> DataFrame:
         ({"url": "memory:"}, "url starts with 'memory', which other processes cannot reach"),
         ({"url": "ftp://host"}, "url starts with 'ftp', which names no store"),
         ({"url": "sqlite://one-slash-missing"}, "three slashes"),
+        ({"url": "sqlite:///app.db"}, "url must name an absolute path"),
     ],
 )
 def test_wrong_options(
@@ -128,16 +130,23 @@ def test_a_missing_schema_is_left_alone_when_told_so(one_row: DataFrame, tmp_pat
 
 
 def test_passwords_stay_out_of_sight(
-    one_row: DataFrame, postgres_server: PostgresServer, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    one_row: DataFrame,
+    postgres_server: PostgresServer,
+    emptied_database: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    secret = postgres_server.password
-    wrong = postgres_server.url("no_such_database")
     with pytest.raises(PySparkException, match="does not exist") as raised:
-        one_row.write.format("duequeue").options(url=wrong, queue="orders").mode("append").save()
-    assert secret not in str(raised.value)
-    one_row.explain(extended=True)
+        offer(one_row, url=postgres_server.url("no_such_database"), queue="orders")
+    options = {"url": emptied_database, "queue": "orders"}
+    spark.read.format("duequeue").options(**options).load().explain(extended=True)
+    frame = spark.readStream.format("duequeue").options(**options).load()
+    query = run_through(to_files(frame, tmp_path))
+    query.explain(extended=True)
     shown = capfd.readouterr()
-    assert secret not in shown.out + shown.err
+    everything = [str(raised.value), shown.out, shown.err, str(query.recentProgress)]
+    assert [text for text in everything if postgres_server.password in text] == []
 
 
 def test_naive_datetimes_are_sparks_to_place(spark: SparkSession, url: str) -> None:

@@ -169,18 +169,19 @@ def test_an_executor_is_killed(spark: SparkSession, emptied_database: str, tmp_p
 
 
 def test_the_database_crashes_while_a_query_runs(
-    spark: SparkSession, postgres_server: PostgresServer, postgres_url: str, tmp_path: Path
+    spark: SparkSession, frail_server: PostgresServer, tmp_path: Path
 ) -> None:
-    with Queue.open(postgres_url, "orders") as queue:
+    url = frail_server.create_database()
+    with Queue.open(url, "orders") as queue:
         queue.offer_batch(Message(f"k{number:04}", number, PAST) for number in range(ROWS))
         batches: list[list[str]] = []
 
         def crash_once(rows: DataFrame, number: int) -> None:
             if number == 1:
-                postgres_server.restart("immediate")
+                frail_server.restart("immediate")
             batches.append([row.key for row in rows.collect()])
 
-        frame = stream(spark, postgres_url, maxMessagesPerTrigger="1000")
+        frame = stream(spark, url, maxMessagesPerTrigger="1000")
         run_through(to_function(frame, tmp_path, crash_once))
         delivered = [key for batch in batches for key in batch]
         assert sorted(delivered) == [f"k{number:04}" for number in range(ROWS)]

@@ -8,6 +8,10 @@ import psycopg
 from psycopg.errors import Diagnostic
 
 from duequeue import Queue
+from duequeue.steps import drive
+from duequeue.store import Operation
+from duequeue.stores.sql.postgres.arrays import register_arrays
+from duequeue.stores.sql.postgres.session import performer
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 
 T = TypeVar("T")
@@ -67,6 +71,14 @@ class Explaining:
         self._plans = []
         with self.connection.transaction():
             result = call(self.queue.within(self.connection))
+        return result, self._plans
+
+    def plans_of_operation(self, operation: Operation[T]) -> tuple[T, list[Plan]]:
+        """Run an operation of a store in a transaction; return its result, and its plans."""
+        self._plans = []
+        register_arrays(self.connection)
+        with self.connection.transaction():
+            result = drive(operation(), performer(self.connection, owned=False))
         return result, self._plans
 
     def _note(self, notice: Diagnostic) -> None:

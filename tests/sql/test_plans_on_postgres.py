@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -9,6 +10,11 @@ import psycopg
 import pytest
 
 from duequeue import Delivery, ManualClock, Message, Queue
+from duequeue.bulk import BatchId, Reach, StreamBatch
+from duequeue.instants import to_millis
+from duequeue.stores.sql.bulk import SqlBulk
+from duequeue.stores.sql.operations import Kind
+from duequeue.stores.sql.settling import Settling
 from tests.contract.phrases import DAY, MINUTE
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import START
@@ -163,3 +169,28 @@ def test_keys_are_found_by_key(
         assert found
         assert_walks(plan, KEY)
         assert plan.buffers <= 15, str(plan)
+
+
+def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
+    explaining.queue.offer_batch([Message(f"order-{number}", "due") for number in range(1000)])
+    store = SqlBulk(Kind(1, "orders|json"), Settling(1, None))
+    now = to_millis(START)
+    for sequence in range(1, 8):  # by then the statements are prepared
+        batch = BatchId("consumer", sequence)
+        lease = partial(store.lease, batch, 100, 50, now, now + 60_000, Reach(now, 2**62))
+        leased, (_, gather, claim) = explaining.plans_of_operation(lease)
+        assert leased == StreamBatch(sequence, 2, 100)
+        assert_walks(gather, DUE)
+        ids, _ = explaining.plans_of_operation(partial(store.slice_ids, batch, 0))
+        assert len(ids) == 50
+        read = partial(store.read_leased, batch, ids, with_payload=True)
+        found, (look,) = explaining.plans_of_operation(read)
+        assert len(found) == 50
+        extend = partial(store.extend, "consumer", now + 90_000)
+        extended, (_, extension, _) = explaining.plans_of_operation(extend)
+        assert extended == 100
+        acked, (_, removal, _) = explaining.plans_of_operation(partial(store.ack, batch, now))
+        assert acked == 100
+        for plan in (claim, look, extension, removal):
+            assert_walks(plan, PRIMARY_KEY)
+            assert plan.buffers <= 100 + 15 * 100, str(plan)

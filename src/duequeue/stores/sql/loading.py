@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from pyarrow import RecordBatch
 
+from duequeue.stores.sql.commands import Parameters
+
 
 class Load(NamedTuple):
     """Append a batch to the table whose columns it names, all or none.
@@ -12,4 +14,12 @@ class Load(NamedTuple):
     """
 
     table: str
+    rows: RecordBatch
+
+
+class QueryBatch(NamedTuple):
+    """A `QueryEach` whose sets of parameters are the rows of a batch."""
+
+    name: str
+    parameters: Parameters
     rows: RecordBatch

@@ -1,18 +1,18 @@
 """Batches on their way in: appended if they are new, merged if not, or staged until a commit."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from duequeue.bulk import OfferCounts, StageId
 from duequeue.errors import StoreError
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
-from duequeue.stores.sql.loading import Load
+from duequeue.stores.sql.loading import Load, QueryBatch
 
-# A batch that is no stream's: each has a stage of its own.
+# The number of a batch that is no stream's.
 ALONE = 0
 
 
@@ -25,13 +25,17 @@ class SqlStage:
     def ingest(
         self, rows: pa.RecordBatch, now: int, *, expect_new: bool
     ) -> Steps[tuple[OfferCounts, bool]]:
-        """Append the batch; if one of its keys is taken, stage and merge it instead."""
+        """Append the batch; if one of its keys is taken, merge it instead."""
         yield BEGIN
         if expect_new and (yield Load("duequeue_message", self._as_messages(rows, now))):
             return OfferCounts(created=rows.num_rows), True
-        stage = StageId(secrets.randbits(62), ALONE)
-        yield from self.stage(rows, stage, 0)
-        return (yield from self._merge(stage, rows.num_rows, now)), False
+        found: list[Row] = []
+        for replace in (True, False):
+            chosen = rows.filter(pc.equal(rows["replace"], replace)).drop_columns(["replace"])
+            if chosen.num_rows:
+                merge = {**self._kind, "now": now, "replace": replace}
+                found += yield QueryBatch("merge_messages", merge, chosen)
+        return _counts(found, rows.num_rows), False
 
     def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
         """Append to the stage."""
@@ -81,20 +85,25 @@ class SqlStage:
         return bool((yield Query("open_commit", commit)))
 
     def _merge(self, stage: StageId, total: int, now: int) -> Steps[OfferCounts]:
-        created = updated = 0
+        found: list[Row] = []
         for replace in (True, False):
             merge = {**self._kind, **stage._asdict(), "now": now, "replace": replace}
-            rows: list[Row] = yield Query("merge_staged", merge)
-            created += sum(row[0] for row in rows)
-            updated += sum(row[1] for row in rows)
+            found += yield Query("merge_staged", merge)
         yield Execute("empty_stage", stage._asdict())
-        return OfferCounts(created, updated, total - created - updated)
+        return _counts(found, total)
 
     def _as_messages(self, rows: pa.RecordBatch, now: int) -> pa.RecordBatch:
         """Return the rows as the table of messages takes them."""
         messages = rows.drop_columns(["replace"]).append_column("asked_at", rows["due_at"])
         messages = _with_constants(messages, {"created_at": now}, pa.int64())
         return _with_constants(messages, self._kind, pa.int32())
+
+
+def _counts(found: list[Row], total: int) -> OfferCounts:
+    """Add up how many were created and updated; the rest was ignored."""
+    created = sum(row[0] for row in found)
+    updated = sum(row[1] for row in found)
+    return OfferCounts(created, updated, total - created - updated)
 
 
 def _with_constants(

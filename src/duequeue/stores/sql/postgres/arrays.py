@@ -92,9 +92,15 @@ _COLUMNS: Mapping[str, _ArrayType] = {
 def arrays(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, BinaryArray]:
     """Turn rows into one array per column."""
     by_column = zip(columns, zip(*rows, strict=True), strict=True)
-    return {column: _array(_COLUMNS[column], values) for column, values in by_column}
+    return {column: _array(column, values) for column, values in by_column}
 
 
-def _array(kind: _ArrayType, values: Sequence[Any]) -> BinaryArray:
-    header = _header(1, None in values, kind.element_oid, len(values), 1)
-    return BinaryArray(kind.array_oid, header + b"".join(map(kind.encode, values)))
+def packed(column: str, length: int, values: Buffer, *, nulls: bool) -> BinaryArray:
+    """Return the array of a column whose values are encoded already."""
+    kind = _COLUMNS[column]
+    return BinaryArray(kind.array_oid, _header(1, nulls, kind.element_oid, length, 1) + values)
+
+
+def _array(column: str, values: Sequence[Any]) -> BinaryArray:
+    encoded = b"".join(map(_COLUMNS[column].encode, values))
+    return packed(column, len(values), encoded, nulls=None in values)

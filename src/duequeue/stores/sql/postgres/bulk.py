@@ -8,9 +8,10 @@ import psycopg
 from duequeue.bulk import Snapshots
 from duequeue.store import Session, Steps
 from duequeue.stores.sql import bulk
-from duequeue.stores.sql.loading import Load
+from duequeue.stores.sql.commands import Query
+from duequeue.stores.sql.loading import Load, QueryBatch
 from duequeue.stores.sql.postgres.backend import DIALECT
-from duequeue.stores.sql.postgres.copying import copy_in
+from duequeue.stores.sql.postgres.copying import batch_arrays, copy_in
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.settings import Settings
 from duequeue.stores.sql.postgres.snapshots import PostgresSnapshots
@@ -23,9 +24,13 @@ class BulkPostgresSession(PostgresSession):
         ordinary = super()._performer(connection)
 
         def perform(command: Any) -> object:
-            if isinstance(command, Load):
-                return copy_in(connection, command.table, command.rows)
-            return ordinary(command)
+            match command:
+                case Load(table, rows):
+                    return copy_in(connection, table, rows)
+                case QueryBatch(name, parameters, rows):
+                    return ordinary(Query(name, {**parameters, **batch_arrays(rows)}))
+                case _:
+                    return ordinary(command)
 
         return perform
 

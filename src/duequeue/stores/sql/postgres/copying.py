@@ -1,7 +1,7 @@
-"""Arrow batches as PostgreSQL's binary COPY takes them.
+"""Arrow batches in PostgreSQL's binary formats: the rows of a COPY, and arrays.
 
-A row on the wire is a count of fields and, for each, its length and its bytes. Arrow joins those
-pieces for all rows at once, so that no Python runs per row.
+Either is made of values, each with its length before it. Arrow joins those pieces for all rows at
+once, so that no Python runs per row.
 """
 
 from array import array
@@ -11,6 +11,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
+
+from duequeue.stores.sql.postgres.arrays import BinaryArray, packed
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"
@@ -36,16 +38,27 @@ def copy_in(connection: psycopg.Connection, table: str, rows: pa.RecordBatch) ->
 
 
 def encoded(rows: pa.RecordBatch) -> memoryview:
-    """Return the rows on the wire, without header and trailer."""
+    """Return the rows of a COPY, without its header and trailer."""
     pieces = [pa.scalar(rows.num_columns.to_bytes(2, "big"))]
     for column in rows.columns:
-        pieces += _field(column)
-    wire = pc.binary_join_element_wise(*pieces, b"")
-    return memoryview(wire.buffers()[2])
+        pieces += _values(column)
+    return _joined(pieces)
 
 
-def _field(column: pa.Array) -> list[pa.Array | pa.Scalar]:
-    """Return the lengths and the bytes of one field of all rows."""
+def batch_arrays(rows: pa.RecordBatch) -> dict[str, BinaryArray]:
+    """Turn a batch into one array per column."""
+    return {
+        name: packed(name, rows.num_rows, _joined(_values(column)), nulls=column.null_count > 0)
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    }
+
+
+def _joined(pieces: list[pa.Array | pa.Scalar]) -> memoryview:
+    return memoryview(pc.binary_join_element_wise(*pieces, b"").buffers()[2])
+
+
+def _values(column: pa.Array) -> list[pa.Array | pa.Scalar]:
+    """Return the lengths and the bytes of a column's values."""
     if pa.types.is_boolean(column.type):
         return [_length(1), _swapped(column.cast(pa.int8()))]
     if pa.types.is_integer(column.type):

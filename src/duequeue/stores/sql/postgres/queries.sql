@@ -543,6 +543,36 @@ WHERE
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
+-- name: merge_messages
+-- As offer_messages, for a whole batch; the counts alone are returned: created and updated. The
+-- batch comes sorted by key, which is the order in which its rows are locked. What would be ignored
+-- is left out before it is locked: a batch of which little has changed is then read, not written.
+WITH merged AS (
+    INSERT INTO duequeue_message AS stored
+        (kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    FROM unnest(
+        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
+        CAST(:headers AS text [])
+    ) AS offered (key, payload, due_at, headers)
+    WHERE (
+        SELECT known.id FROM duequeue_message AS known
+        WHERE
+            known.key = offered.key AND known.kind_id + 0 = :kind_id
+            AND (
+                NOT :replace
+                OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
+            )
+    ) IS NULL
+    ON CONFLICT (kind_id, key) DO UPDATE
+    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+        headers = excluded.headers, attempt = 0, updated_at = :now,
+        leased_until = -62135596800000, lease_token = 0
+    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    RETURNING updated_at IS NULL AS created
+)
+SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
+
 -- name: list_staged
 SELECT part, count(*) FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from time import monotonic
 
 import psycopg
@@ -29,18 +30,16 @@ class PostgresSnapshots:
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
         """Export a snapshot and cut the table by its pages."""
-        with translated(self._settings.address):
-            listening = self._connect()
+        with translated(self._settings.address), ExitStack() as opened:
+            listening = opened.enter_context(closing(self._connect()))
             listening.execute(_LISTEN)
-            holding = self._connect()
+            holding = opened.enter_context(closing(self._connect()))
             holding.execute(_BEGIN)
             ((first, last),) = holding.execute(queries()["measure_messages"]).fetchall()
             ((name,),) = holding.execute("SELECT pg_export_snapshot()").fetchall()
-        planned = cut(first, last, LAST_PAGE, parts or default_parts(), name)
-        keeper = threading.Thread(
-            target=_keep, args=(holding, listening, planned, seconds), daemon=True
-        )
-        keeper.start()
+            planned = cut(first, last, LAST_PAGE, parts or default_parts(), name)
+            keep = partial(_keep, opened.pop_all(), listening, planned, seconds)
+            threading.Thread(target=keep, name="duequeue-snapshot", daemon=True).start()
         return planned
 
     def read(
@@ -81,15 +80,12 @@ def _enter(connection: psycopg.Connection, snapshot: str) -> None:
 
 
 def _keep(
-    holding: psycopg.Connection,
-    listening: psycopg.Connection,
-    parts: list[SnapshotPart],
-    seconds: float,
+    opened: ExitStack, listening: psycopg.Connection, parts: list[SnapshotPart], seconds: float
 ) -> None:
-    """Hold the snapshot until every part was read, or for so many seconds."""
+    """Leave the connections open until every part was read, or for so many seconds."""
     ends_at = monotonic() + seconds
     unread = {f"{part.snapshot} {part.number}" for part in parts}
-    with closing(holding), closing(listening):
+    with opened, suppress(psycopg.Error):  # a server that is gone has let the snapshot go, too
         while unread and (left := ends_at - monotonic()) > 0:
             for told in listening.notifies(timeout=left, stop_after=1):
                 unread.discard(told.payload)

@@ -6,10 +6,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from duequeue.bulk import MessageRow, SnapshotPart, Snapshots
 from duequeue.store import Session, Steps
 from duequeue.stores.sql import bulk
-from duequeue.stores.sql.loading import Load
+from duequeue.stores.sql.commands import QueryEach, Row
+from duequeue.stores.sql.loading import Load, QueryBatch
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
@@ -25,7 +28,13 @@ class BulkSqliteSession(SqliteSession):
         ordinary = super()._performer(connection)
 
         def perform(command: Any) -> object:
-            return _load(connection, command) if isinstance(command, Load) else ordinary(command)
+            match command:
+                case Load(table, rows):
+                    return _load(connection, table, rows)
+                case QueryBatch(name, parameters, rows):
+                    return ordinary(QueryEach(name, parameters, rows.schema.names, _tuples(rows)))
+                case _:
+                    return ordinary(command)
 
         return perform
 
@@ -89,17 +98,16 @@ class BulkSqliteBackend:
         return SqliteSnapshots(self._path, kind_id)
 
 
-def _load(connection: sqlite3.Connection, command: Load) -> bool:
+def _load(connection: sqlite3.Connection, table: str, rows: pa.RecordBatch) -> bool:
     """Insert a batch; nothing of it, and False, if one of its keys is there already."""
-    names = command.rows.schema.names
+    names = rows.schema.names
     insert = (
-        f"INSERT INTO {command.table} ({', '.join(names)}) "  # noqa: S608 - the names are ours
+        f"INSERT INTO {table} ({', '.join(names)}) "  # noqa: S608 - the names are ours
         f"VALUES ({', '.join('?' * len(names))})"
     )
-    columns = [column.to_pylist() for column in command.rows.columns]
     connection.execute("SAVEPOINT loading")
     try:
-        connection.executemany(insert, zip(*columns, strict=True))
+        connection.executemany(insert, _tuples(rows))
     except sqlite3.IntegrityError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
             raise
@@ -108,3 +116,7 @@ def _load(connection: sqlite3.Connection, command: Load) -> bool:
     finally:
         connection.execute("RELEASE loading")
     return True
+
+
+def _tuples(rows: pa.RecordBatch) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))

@@ -1,0 +1,214 @@
+"""Bulk operations, without Spark: what is appended, merged, staged, leased and acked."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from duequeue import Message, Queue, StoreError
+from duequeue.bulk import BatchId, OfferCounts, Reach, StageId, StreamBatch
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.stores.sql.postgres.copying import copy_in
+from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.stores import fresh_url
+from tests.spark.tables import ask, count, drained
+
+STAGE = StageId(writer=7, batch=3)
+ALL = 2**62
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    return fresh_url(request.param, request)
+
+
+@pytest.fixture
+def bulk(url: str) -> Iterator[OpenBulk]:
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as opened:
+        yield opened
+
+
+@pytest.fixture
+def queue(url: str, bulk: OpenBulk) -> Iterator[Queue[Any]]:
+    with Queue.open(url, "orders") as opened:
+        yield opened
+
+
+def batch_of(*keys: str, payload: bytes = b"1", replace: bool = True) -> pa.RecordBatch:
+    """Messages as the store takes them."""
+    many = len(keys)
+    return pa.record_batch(
+        {
+            "key": pa.array(keys, pa.string()),
+            "payload": pa.array([payload] * many, pa.binary()),
+            "due_at": pa.array([0] * many, pa.int64()),
+            "headers": pa.nulls(many, pa.string()),
+            "replace": pa.array([replace] * many, pa.bool_()),
+        }
+    )
+
+
+def ingest(bulk: OpenBulk, rows: pa.RecordBatch, *, expect_new: bool) -> Any:
+    return bulk.run(partial(bulk.store.ingest, rows, bulk.now(), expect_new=expect_new))
+
+
+def merge(bulk: OpenBulk, parts: dict[int, int]) -> OfferCounts | None:
+    return bulk.run(partial(bulk.store.merge, "app", STAGE, parts, bulk.now()))
+
+
+def lease(bulk: OpenBulk, sequence: int, limit: int = 100, millis: int = 60_000) -> Any:
+    now = bulk.now()
+    batch, reach = BatchId("me", sequence), Reach(now, ALL)
+    return bulk.run(partial(bulk.store.lease, batch, limit, 10, now, now + millis, reach))
+
+
+@pytest.mark.parametrize("expect_new", [True, False])
+def test_however_it_is_offered_the_outcome_is_the_same(
+    bulk: OpenBulk, queue: Queue[Any], expect_new: bool
+) -> None:
+    assert ingest(bulk, batch_of("a", "b"), expect_new=expect_new) == (OfferCounts(2), expect_new)
+    again = ingest(bulk, batch_of("a", "b", "c"), expect_new=expect_new)
+    assert again == (OfferCounts(created=1, ignored=2), False)
+    changed = ingest(bulk, batch_of("a", "b", payload=b"2"), expect_new=expect_new)
+    assert changed == (OfferCounts(updated=2), False)
+    kept = ingest(bulk, batch_of("a", payload=b"3", replace=False), expect_new=expect_new)
+    assert kept == (OfferCounts(ignored=1), False)
+    assert {each.key: each.payload for each in drained(queue)} == {"a": 2, "b": 2, "c": 1}
+
+
+def test_a_batch_is_merged_once(bulk: OpenBulk, queue: Queue[Any], url: str) -> None:
+    for expected in (OfferCounts(created=3), None):
+        bulk.run(partial(bulk.store.stage, batch_of("a", "b"), STAGE, 1))
+        bulk.run(partial(bulk.store.stage, batch_of("c"), STAGE, 2))
+        assert merge(bulk, {1: 2, 2: 1}) == expected
+        queue.ack_many(drained(queue))
+    assert queue.stats().total == 0
+    assert count(url, "duequeue_stage") == 0
+
+
+def test_what_another_try_staged_is_left_out(bulk: OpenBulk, queue: Queue[Any], url: str) -> None:
+    bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
+    bulk.run(partial(bulk.store.stage, batch_of("stray"), STAGE, 9))
+    bulk.run(partial(bulk.store.stage, batch_of("older"), StageId(7, 2), 9))
+    bulk.run(partial(bulk.store.stage, batch_of("others"), StageId(8, 3), 1))
+    assert merge(bulk, {1: 1}) == OfferCounts(created=1)
+    assert [each.key for each in drained(queue)] == ["a"]
+    assert ask(url, "SELECT key FROM duequeue_stage") == [("others",)]
+
+
+def test_what_is_not_staged_whole_is_not_merged(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
+    for parts in ({1: 2}, {1: 1, 2: 1}):
+        with pytest.raises(StoreError, match="no longer staged as it was written"):
+            merge(bulk, parts)
+    assert queue.stats().total == 0
+    assert merge(bulk, {1: 1}) == OfferCounts(created=1), "the number was not noted"
+
+
+def test_a_crash_of_the_server_is_noticed(frail_server: PostgresServer) -> None:
+    url = frail_server.create_database()
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
+        bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
+        frail_server.restart("immediate")
+        with pytest.raises(StoreError, match="has to be run again"):
+            merge(bulk, {1: 1})
+
+
+def test_a_batch_that_is_leased_is_found_again(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    queue.offer_batch(Message(f"k{number}", 1) for number in range(25))
+    assert lease(bulk, 1) == StreamBatch(sequence=1, slices=3, rows=25)
+    queue.offer("more", 1)
+    assert lease(bulk, 1) == StreamBatch(sequence=1, slices=3, rows=25)
+    assert lease(bulk, 2) == StreamBatch(sequence=2, slices=1, rows=1)
+    assert lease(bulk, 3) is None
+
+
+def test_acks_reach_up_to_a_batch(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    queue.offer_batch(Message(f"k{number}", 1) for number in range(30))
+    for sequence in (1, 2, 3):
+        lease(bulk, sequence, limit=10)
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2), bulk.now())) == 20
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2), bulk.now())) == 0
+    assert bulk.run(partial(bulk.store.ack, BatchId("others", 3), bulk.now())) == 0
+    assert queue.stats().leased == 10
+
+
+def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
+    bulk: OpenBulk, queue: Queue[Any]
+) -> None:
+    queue.offer_batch(Message(key, 1) for key in "abc")
+    lease(bulk, 1)
+    queue.offer("b", "changed")
+    ids = bulk.run(partial(bulk.store.slice_ids, BatchId("me", 1), 0))
+    read = partial(bulk.store.read_leased, BatchId("me", 1), ids, with_payload=False)
+    assert [row[:2] for row in bulk.run(read)] == [("a", None), ("c", None)]
+    assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 1), bulk.now())) == 2
+    assert queue.stats().total == 1
+
+
+def test_a_lease_reaches_no_further_than_told(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    queue.offer("a", 1)
+    now, last = bulk.now(), bulk.run(bulk.store.last_id)
+    queue.offer("b", 1)
+    batch, reach = BatchId("me", 1), Reach(now, last)
+    found = bulk.run(partial(bulk.store.lease, batch, 10, 10, now, now + 60_000, reach))
+    assert found == StreamBatch(1, 1, 1)
+
+
+def test_batches_of_those_who_never_came_back_are_forgotten(
+    bulk: OpenBulk, queue: Queue[Any], url: str
+) -> None:
+    queue.offer("a", 1)
+    lease(bulk, 1)
+    bulk.run(partial(bulk.store.forget_stale, bulk.now()))
+    assert count(url, "duequeue_stream_batch") == 1
+    bulk.run(partial(bulk.store.forget_stale, bulk.now() + 3_600_000))
+    assert count(url, "duequeue_stream_batch") == 0
+
+
+texts = some.text(some.characters(exclude_characters="\0", codec="utf-8"), max_size=50)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    rows=some.lists(
+        some.tuples(texts, some.binary(max_size=300), some.integers(-(2**63), 2**63 - 1)),
+        min_size=1,
+        max_size=20,
+    ),
+    headers=some.lists(some.none() | texts, min_size=20, max_size=20),
+    cut=some.integers(0, 3),
+)
+def test_arrow_and_copy_agree(
+    shared_database: psycopg.Connection, rows: list[Any], headers: list[Any], cut: int
+) -> None:
+    keys, payloads, instants = (list(column) for column in zip(*rows, strict=True))
+    batch = pa.record_batch(
+        {
+            "key": pa.array(keys, pa.string()),
+            "payload": pa.array(payloads, pa.binary()),
+            "due_at": pa.array(instants, pa.int64()),
+            "headers": pa.array(headers[: len(rows)], pa.string()),
+            "replace": pa.array([key > "m" for key in keys], pa.bool_()),
+            **{name: pa.array([5] * len(rows), pa.int64()) for name in ("writer", "batch", "part")},
+        }
+    ).slice(min(cut, len(rows) - 1))
+    shared_database.execute("DELETE FROM duequeue_stage")
+    assert copy_in(shared_database, "duequeue_stage", batch)
+    names = ", ".join(batch.schema.names)
+    query = f"SELECT {names} FROM duequeue_stage ORDER BY ctid"  # noqa: S608 - ours
+    found = shared_database.execute(query.encode()).fetchall()
+    assert found == [tuple(row.values()) for row in batch.to_pylist()]
+
+
+def test_a_url_without_a_folder_of_its_own_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="absolute path"):
+        parse({"url": "sqlite:///queue.db", "queue": "orders"})
