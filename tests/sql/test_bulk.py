@@ -134,9 +134,9 @@ def test_acks_reach_up_to_a_batch(bulk: OpenBulk, queue: Queue[Any]) -> None:
     queue.offer_batch(Message(f"k{number}", 1) for number in range(30))
     for sequence in (1, 2, 3):
         lease(bulk, sequence, limit=10)
-    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2))) == 20
-    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2))) == 0
-    assert bulk.run(partial(bulk.store.ack, BatchId("others", 3))) == 0
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2), bulk.now())) == 20
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 2), bulk.now())) == 0
+    assert bulk.run(partial(bulk.store.ack, BatchId("others", 3), bulk.now())) == 0
     assert queue.stats().leased == 10
 
 
@@ -150,7 +150,7 @@ def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
     read = partial(bulk.store.read_leased, BatchId("me", 1), ids, with_payload=False)
     assert [row[:2] for row in bulk.run(read)] == [("a", None), ("c", None)]
     assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
-    assert bulk.run(partial(bulk.store.ack, BatchId("me", 1))) == 2
+    assert bulk.run(partial(bulk.store.ack, BatchId("me", 1), bulk.now())) == 2
     assert queue.stats().total == 1
 
 

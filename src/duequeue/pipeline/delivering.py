@@ -76,6 +76,7 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     told, tally = progress or Silence(), Tally(OBSERVED)
     told.step(f"delivering {queue}")
     run_query(
+        spark,
         writer.option("checkpointLocation", Folder(spark, checkpoint).path),
         tally,
         lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),

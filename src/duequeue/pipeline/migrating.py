@@ -67,6 +67,7 @@ def migrate(
             .option("checkpointLocation", path)
         )
         run_query(
+            spark,
             writer,
             tally,
             lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),

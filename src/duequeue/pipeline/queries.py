@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from duequeue.spark.session import activate
 
 SECONDS = 1
 
@@ -30,10 +33,16 @@ class Tally:
 
 
 def run_query(
-    writer: DataStreamWriter, tally: Tally, told: Callable[[Counts], None], *, forever: bool
+    spark: SparkSession,
+    writer: DataStreamWriter,
+    tally: Tally,
+    told: Callable[[Counts], None],
+    *,
+    forever: bool,
 ) -> None:
     """Run until everything that was there at the start is done; or forever, until Ctrl-C."""
     trigger: Any = {"processingTime": "0 seconds"} if forever else {"availableNow": True}
+    activate(spark)
     query = writer.trigger(**trigger).start()
     try:
         while not query.awaitTermination(SECONDS):

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from duequeue.bulk import OfferCounts
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
+from duequeue.spark.session import activate
 from duequeue.spark.source import DueQueueSource
 
 
@@ -29,6 +30,7 @@ def offer(
     checked = parse(given)
     if distribute and "key" in frame.columns:
         frame = frame.repartition("key")
+    activate(frame.sparkSession)
     frame.write.format(DueQueueSource.name()).options(**given).mode("append").save()
     with OpenBulk(checked) as bulk:
         return bulk.run(partial(bulk.store.take_record, run_id)) or OfferCounts()

@@ -7,8 +7,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from duequeue.errors import MissingExtra
 
@@ -57,6 +59,13 @@ def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
     for key, value in {**_QUIET, **config}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def activate(spark: SparkSession) -> None:
+    """Make a session the calling thread's: Spark looks Python's sources for writing up in there."""
+    if not is_remote():
+        java: Any = spark
+        java._jvm.SparkSession.setActiveSession(java._jsparkSession)  # noqa: SLF001 - as Spark itself does
 
 
 def find_java() -> None:
