@@ -12,7 +12,7 @@ from duequeue.bell import Bell
 from duequeue.message import OfferOutcome
 from duequeue.store import Record
 
-MOST_PASSENGERS = 100
+MOST_FOLLOWERS = 99
 # Nobody waits longer for a crossing that does not end: the next one begins beside it.
 PATIENCE = 0.05
 
@@ -25,6 +25,7 @@ class Passenger:
         self.bell = Bell()
         self.outcome: OfferOutcome | None = None
         self.stranded = False
+        self.takes: list[Passenger] = []
 
     @property
     def waits(self) -> bool:
@@ -48,12 +49,18 @@ class Ferry:
             self._bank.append(passenger)
         return passenger
 
-    def cast_off(self, now: float) -> list[Passenger]:
-        """Take everybody who waits aboard; nobody, if the ferry left less than a while ago."""
+    def cast_off(self, leader: Passenger, now: float) -> list[Passenger]:
+        """Take everybody who waits along; nobody, if the leader itself is not among them.
+
+        Nor if the ferry left less than a while ago.
+        """
         with self._lock:
-            if self._aboard and now < self._left_at + PATIENCE:
+            away = self._aboard and now < self._left_at + PATIENCE
+            if away or leader not in self._bank:
                 return []
-            self._aboard, self._bank = self._bank[:MOST_PASSENGERS], self._bank[MOST_PASSENGERS:]
+            self._bank.remove(leader)
+            leader.takes = self._aboard = [leader, *self._bank[:MOST_FOLLOWERS]]
+            del self._bank[:MOST_FOLLOWERS]
             self._left_at = now
             return self._aboard
 
@@ -70,7 +77,9 @@ class Ferry:
             self._call_next()
 
     def leave(self, passenger: Passenger) -> None:
-        """Give up waiting; whoever is next must not miss a call meant for this one."""
+        """Give up, wherever one is; neither those taken along nor the next may miss it."""
+        if passenger.takes:
+            self.land(passenger.takes, [])
         with self._lock:
             if passenger in self._bank:
                 self._bank.remove(passenger)

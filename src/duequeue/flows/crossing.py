@@ -27,7 +27,7 @@ def cross(context: Context[T], record: Record) -> Flow[OfferOutcome]:
     try:
         while passenger.waits:
             heard = passenger.bell.rings
-            if aboard := ferry.cast_off(monotonic()):
+            if aboard := ferry.cast_off(passenger, monotonic()):
                 yield from _take_across(context, ferry, aboard)
             elif passenger.waits:
                 yield Listen(passenger.bell, heard, 0, PATIENCE)

@@ -21,7 +21,8 @@ CONNECT_TIMEOUT = 5
 # up instead of hashing the table, and keep the plan. Every statement counts on seeing what was
 # committed before it began, whatever the database's default isolation.
 SESSION_SETTINGS = """
-    SET default_transaction_isolation = 'read committed'; SET enable_sort = off;
+    SET default_transaction_isolation = 'read committed';
+    SET enable_seqscan = off; SET enable_sort = off;
     SET enable_incremental_sort = off; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan;
     SET duequeue.claim_commit = 'off'
