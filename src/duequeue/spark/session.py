@@ -27,7 +27,6 @@ _QUIET = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
@@ -43,7 +42,12 @@ def local_session(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
-    settings = {**_QUIET, "spark.driver.memory": memory, **(config or {})}
+    settings = {
+        **_QUIET,
+        "spark.driver.memory": memory,
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        **(config or {}),
+    }
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
