@@ -28,7 +28,6 @@ _QUIET = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
@@ -56,7 +55,8 @@ def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in {**_QUIET, **config}.items():
+    bar = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
+    for key, value in {**_QUIET, **bar, **config}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

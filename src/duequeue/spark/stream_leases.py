@@ -1,5 +1,6 @@
 """What a streaming query has leased: the batch it works on, and the next one ahead of it."""
 
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from time import monotonic
@@ -22,16 +23,20 @@ class StreamLeases:
     """Leases, extends and acks the batches of one consumer; lives on the driver.
 
     One thread does the work that Spark need not wait for: the acks of the last batch, and leasing
-    the next one. What it could not do is raised at the next call.
+    the next one. What it could not do is raised at the next call. A reach, if given, ends the
+    query: what lies beyond is for another run.
     """
 
-    def __init__(self, bulk: OpenBulk, options: Options, consumer: str, partitions: int) -> None:
+    def __init__(
+        self, bulk: OpenBulk, options: Options, consumer: str, reach: Reach | None
+    ) -> None:
         self._bulk = bulk
         self._lease_millis = options.lease
         self._consumer = consumer
-        self._partitions = partitions
+        partitions = options.num_partitions or os.cpu_count() or 1
+        self._slice_size = max(SLICE_ROWS, -(-options.max_messages_per_trigger // partitions))
         self._due_until = LATEST if options.include_future else None
-        self._reach: Reach | None = None
+        self._reach = reach
         self._acked = 0
         self._acking: Future[int] | None = None
         self._ahead: Future[StreamBatch | None] | None = None
@@ -40,15 +45,10 @@ class StreamLeases:
         self._bulk.run(partial(bulk.store.forget_stale, bulk.now() - STALE_AFTER))
         self._heartbeat = Heartbeat(self._extend, options.lease / 3000)
 
-    def stop_at(self, reach: Reach) -> None:
-        """Lease nothing beyond: what comes later is for another run."""
-        self._reach = reach
-
     def advance(self, done: int, limit: int) -> StreamBatch | None:
         """Ack all batches up to number `done`, and return the next one, if there is something due.
 
-        Returns before the acks are through only when there is a next batch, whose end is asked
-        about later.
+        Without a next batch Spark may not ask again: then the acks are waited for.
         """
         self._ack(done)
         batch = self._next(done + 1, limit)
@@ -65,24 +65,15 @@ class StreamLeases:
         self._bulk.close()
 
     def _ack(self, done: int) -> None:
-        self._raise_failed_acks()
         if done > self._acked:
             self._wait_for_acks()
             self._acking = self._thread.submit(self._settle, done)
             self._acked = done
 
-    def _raise_failed_acks(self) -> None:
-        if self._acking is not None and self._acking.done():
-            self._wait_for_acks()
-
     def _wait_for_acks(self) -> None:
         acking, self._acking = self._acking, None
         if acking is not None:
-            try:
-                acking.result()
-            except BaseException:
-                self._acked = 0  # to be done again
-                raise
+            acking.result()
 
     def _next(self, sequence: int, limit: int) -> StreamBatch | None:
         ahead, self._ahead = self._ahead, None
@@ -101,7 +92,7 @@ class StreamLeases:
             self._bulk.store.lease,
             BatchId(self._consumer, sequence),
             limit,
-            max(SLICE_ROWS, -(-limit // self._partitions)),
+            self._slice_size,
             now,
             now + self._lease_millis,
             self._reach or Reach(self._due_until or now, NO_LIMIT),

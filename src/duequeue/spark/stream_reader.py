@@ -4,7 +4,6 @@ Spark tells a source late, or never, that a batch is done. But whenever it asks 
 where it starts, and all before that is in its commit log: that is when messages are acked.
 """
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -102,11 +101,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _leases_of(self, consumer: str) -> StreamLeases:
         if self._leases is None:
-            partitions = self._options.num_partitions or os.cpu_count() or 1
             bulk = OpenBulk(self._options)
-            self._leases = StreamLeases(bulk, self._options, consumer, partitions)
-            if self._reach is not None:
-                self._leases.stop_at(self._reach)
+            self._leases = StreamLeases(bulk, self._options, consumer, self._reach)
         return self._leases
 
 
