@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from duequeue.bulk import BulkBackend
 from duequeue.errors import MissingExtra
@@ -39,6 +39,15 @@ def bulk_backend_for(url: str) -> BulkBackend:
         return _BULK_BACKENDS[scheme](url)
     except ImportError as error:
         raise MissingExtra("batches need pyarrow: pip install 'duequeue[spark]'") from error
+
+
+def absolute(url: str) -> str:
+    """Return a URL that means the same in a process with another working folder."""
+    location, mark, options = url.partition("?")
+    scheme, _, path = location.partition(":///")
+    if scheme.lower() != "sqlite":
+        return url
+    return f"{scheme}:///{quote(str(Path(unquote(path)).absolute()))}{mark}{options}"
 
 
 def _memory(url: str) -> Backend:

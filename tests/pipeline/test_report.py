@@ -169,6 +169,22 @@ def test_an_archive_alone_will_do(
     assert report(spark, folder=tmp_path, archive=tmp_path / "archive", clock=clock).settled == 0
 
 
+def test_relative_paths_are_those_of_this_process(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java, and what it starts, may have been started in another folder."""
+    monkeypatch.chdir(tmp_path)
+    url = "sqlite:///shop.db"
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+        queue.offer("b", "x", due=timedelta(hours=1))
+        archive(spark, url=url, folder="archive", include_today=True)
+        settle(queue, "c")
+    assert report(spark, folder="report", archive="archive", url=url).settled == 2
+    assert [row["messages"] for row in table(tmp_path / "report", "forecast")] == [1]
+    assert (tmp_path / "archive").is_dir()
+
+
 def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name an archive, a url, or both"):
         report(spark, folder=tmp_path)

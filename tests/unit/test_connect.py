@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue.connect import backend_for
+from duequeue.connect import absolute, backend_for
 
 SECRET = "hunter2"
 
@@ -98,3 +98,20 @@ def test_a_missing_driver_is_named() -> None:
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert "pip install 'duequeue[postgres]'" in finished.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:///my%20app%3F.db", "SQLite:///data/app.db?synchronous=normal", "sqlite:////a.db"],
+)
+def test_a_file_is_the_same_from_any_folder(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = backend_for(url).address, absolute(url)
+    monkeypatch.chdir(tmp_path)
+    assert backend_for(elsewhere).address == here
+    assert elsewhere.partition("?")[2] == url.partition("?")[2]
+
+
+def test_a_server_is_the_same_from_any_folder() -> None:
+    assert absolute("postgresql://db/app?pool_size=3") == "postgresql://db/app?pool_size=3"

@@ -5,6 +5,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, StructType
 
+from duequeue.connect import absolute
 from duequeue.history_table import DayBounds
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_source import SETTLED, HistorySource
@@ -18,7 +19,7 @@ IDENTITY = ["id", "key", "settled_at"]
 def live_rows(spark: SparkSession, url: str, day: date, bounds: DayBounds) -> DataFrame:
     """Read a day's rows between two ids from the database, part by part on executors."""
     spark.dataSource.register(HistorySource)
-    options = {"url": url, "day": day.isoformat(), **bounds._asdict()}
+    options = {"url": absolute(url), "day": day.isoformat(), **bounds._asdict()}
     return spark.read.format(HistorySource.name()).options(**options).load()
 
 

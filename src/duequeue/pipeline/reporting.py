@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - so it is written everywhere
 
 from duequeue.clock import Clock, SystemClock
-from duequeue.connect import backend_for, bulk_backend_for
+from duequeue.connect import absolute, backend_for, bulk_backend_for
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
@@ -106,7 +106,7 @@ def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
     for kind in kinds:
         queue, _, codec = kind.partition("|")
         source = spark.read.format(DueQueueSource.name()).schema("deliver_at timestamp")
-        messages = source.options(url=url, queue=queue, codec=codec).load()
+        messages = source.options(url=absolute(url), queue=queue, codec=codec).load()
         frames.append(messages.select(F.lit(queue).alias("queue"), "deliver_at"))
     nothing = spark.createDataFrame([], "queue string, deliver_at timestamp")
     return reduce(DataFrame.unionByName, frames, nothing)
