@@ -6,11 +6,13 @@ a Python block is its output.
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from pyspark.cloudpickle import register_pickle_by_value
 
 import duequeue
 import duequeue.pipeline
@@ -63,6 +65,9 @@ def test_every_block_runs(
     # A module of its own, because dataclasses look for the one that they were defined in.
     module = ModuleType("documented")
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    # Executors do not have the page: its functions travel to them whole, as those of a script do.
+    by_value: Callable[[ModuleType], None] = register_pickle_by_value
+    by_value(module)
     blocks = blocks_of(text)
     assert blocks, "a page that shows how shows it in Python"
     for block in blocks:

@@ -7,6 +7,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
+from duequeue.pipeline.folder import Folder
+
 # Where Spark puts a line that it cannot read.
 CORRUPT = "_corrupt_record"
 TABLE = "table"
@@ -23,7 +25,7 @@ def read_source(
     if form == TABLE:
         return spark.read.options(**options).table(place)
     try:
-        return _read_files(spark, place, form, options)
+        return _read_files(spark, Folder(spark, place).path, form, options)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             raise ValueError(f"source {place!r} is not there") from None

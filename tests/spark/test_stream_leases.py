@@ -1,0 +1,44 @@
+"""What a stream can be asked for beside: whose lease it is, what is not due yet, a history."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from duequeue import Outcome, Queue
+from tests.spark.frames import FUTURE, PAST
+from tests.spark.streams import run_through, stream, to_function
+
+LEASED = "key string, lease struct<consumer:string,sequence:bigint,id:bigint>"
+
+
+def test_the_lease_names_consumer_batch_and_message(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    queue.offer("now", 1, PAST)
+    queue.offer("later", 1, FUTURE)
+    seen: list[Any] = []
+    frame = stream(spark, url, LEASED, consumerId="me", includeFuture="true", history="true")
+    run_through(to_function(frame, tmp_path, lambda rows, _: seen.extend(rows.collect())))
+    assert {row.key: (row.lease.consumer, row.lease.sequence) for row in seen} == {
+        "now": ("me", 1),
+        "later": ("me", 1),
+    }
+    assert len({row.lease.id for row in seen}) == 2
+    assert queue.stats().total == 0
+    kept = queue.history(9)
+    assert {(each.key, each.outcome, each.attempts) for each in kept} == {
+        ("now", Outcome.ACKED, 1),
+        ("later", Outcome.ACKED, 1),
+    }
+    assert all(
+        each.delivered_at is not None and each.delivered_at <= each.settled_at for each in kept
+    )
+
+
+def test_a_snapshot_has_no_leases(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+    reader = spark.read.format("duequeue").options(url=url, queue="orders").schema(LEASED)
+    with pytest.raises(PySparkException, match="column 'lease' cannot be read"):
+        reader.load().collect()
