@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from duequeue.clock import Clock, SystemClock
-from duequeue.connect import bulk_backend_for
+from duequeue.connect import absolute, bulk_backend_for
 from duequeue.history import History
 from duequeue.history_table import DayBounds
 from duequeue.pipeline.archive_batches import Batches, Manifest
@@ -42,7 +42,7 @@ def archive(
 
     Interrupted at any point, it is run again and goes on.
     """
-    bulk_backend_for(url)  # says what is wrong with it
+    bulk_backend_for(absolute(url))  # says what is wrong with it
     watch, told = clock or SystemClock(), progress or Silence()
     place = Folder(spark, folder)
     with History.open(url, clock=watch) as history, place.alone():

@@ -74,7 +74,7 @@ def _read(
     archived = _archived(spark, archive, period)
     if url is None:
         return archived, _scheduled(spark, "", [])
-    bulk_backend_for(url)  # says what is wrong with it
+    bulk_backend_for(absolute(url))  # says what is wrong with it
     with History.open(url) as history:
         live = _live(spark, url, history, period)
         scheduled = _scheduled(spark, url, history.kinds())
