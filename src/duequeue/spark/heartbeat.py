@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from duequeue.errors import StoreError
+from duequeue.errors import QueueClosed
 
 logger = logging.getLogger("duequeue.spark")
 
@@ -27,6 +27,8 @@ class Heartbeat:
         while not self._stopped.is_set():
             try:
                 self._extend()
-            except StoreError:
+            except QueueClosed:
+                return
+            except Exception:  # whatever it is, the leases are still to be kept
                 logger.exception("leases were not extended; trying again")
             self._stopped.wait(self._seconds)
