@@ -12,6 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from duequeue.backoff import Backoff
+from duequeue.connect import absolute
 from duequeue.pipeline.arrow_functions import arrow_udf
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.handling import CODECS, Handler, Handling
@@ -66,7 +67,7 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     A message that fails is released with backoff, or buried after `max_attempts`; the others of
     its batch go on. Interrupted at any point, it goes on from `checkpoint` when it is run again.
     """
-    given = {**options, "url": url, "queue": queue, "payloadType": "binary"}
+    given = {**options, "url": absolute(url), "queue": queue, "payloadType": "binary"}
     parsed = parse(given)
     _check(parsed, batch, max_attempts)
     OpenBulk(parsed).close()  # a database that cannot be reached is told of at once
@@ -127,7 +128,7 @@ def _writer(
     if results is None:
         return handled.writeStream.format("noop")
     if isinstance(results, ToQueue):
-        given = {"url": results.url, "queue": results.queue}
+        given = {"url": absolute(results.url), "queue": results.queue}
         parse(given)  # says what is wrong with it
         messages = handled.where("result IS NOT NULL").select(
             "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")

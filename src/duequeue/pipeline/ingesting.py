@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.bulk import OfferCounts
 from duequeue.clock import SystemClock
+from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.ingest_frames import REASON, Columns, messages, reasons, rejected, screened
 from duequeue.pipeline.progress import Progress, Silence, following
@@ -46,7 +47,8 @@ def ingest(
     Without that, a single bad row is an error, and nothing is offered. Run twice, it finds its
     messages there and leaves them alone.
     """
-    parsed, told = parse({**options, "url": url, "queue": queue}), progress or Silence()
+    url, told = absolute(url), progress or Silence()
+    parsed = parse({**options, "url": url, "queue": queue})
     OpenBulk(parsed).close()  # a database that cannot be reached is told of at once
     frame = (
         source

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.bulk import OfferCounts
 from duequeue.codec import BytesCodec
+from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
 from duequeue.pipeline.queries import Tally, run_query
@@ -51,6 +52,7 @@ def migrate(
     Of a key that both have, the source's message counts; once producers have `switched` to the
     target, the target's.
     """
+    source, target = absolute(source), absolute(target)
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
     writing = {"url": target, "queue": queue, "codec": codec}
     with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.bulk import OfferCounts
+from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence, following
 from duequeue.spark.offering import offer
@@ -39,7 +40,7 @@ def replay(
     A key that is in the queue is left alone, unless `mode` is upsert; so a second run changes
     nothing. Of a key that is archived several times, the last due is offered.
     """
-    given = {**options, "mode": mode}
+    url, given = absolute(url), {**options, "mode": mode}
     OpenBulk(parse({**given, "url": url, "queue": queue})).close()
     frame = archive if isinstance(archive, DataFrame) else _read(spark, archive)
     messages = replayable(frame, where, due, payload)
