@@ -117,7 +117,9 @@ def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
     except ImportError as error:
         raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
     config = {"spark.log.level": "OFF", **config}  # what matters is in the error
-    return cluster_session(master, config=config) if master else local_session(config=config)
+    # Spark's own bar would overwrite our line.
+    quiet = {"spark.ui.showConsoleProgress": "false", **config}
+    return cluster_session(master, config=quiet) if master else local_session(config=quiet)
 
 
 def _setting(text: str) -> tuple[str, str]:
