@@ -103,6 +103,24 @@ def test_a_look_in_vain_reads_a_handful_of_pages(explaining: Explaining) -> None
             assert plan.buffers <= 10, str(plan)
 
 
+def test_what_is_prepared_on_an_empty_table_goes_by_index(
+    emptied_database: str, clock: ManualClock
+) -> None:
+    with (
+        Queue.open(emptied_database, "orders", clock=clock) as queue,
+        psycopg.connect(emptied_database, autocommit=True) as connection,
+    ):
+        connection.execute("TRUNCATE duequeue_message")  # so that it has not a single page
+        explaining = Explaining(queue, connection)
+        for number in range(7):
+            queue.offer(f"order-{number}", "due")
+            held, (claim,) = explaining.plans_of(methodcaller("try_poll_many", 1))
+            assert_walks_in_order(claim)
+            assert_walks(claim, PRIMARY_KEY)
+            _, (removal,) = explaining.plans_of(methodcaller("ack_many", held))
+            assert_walks(removal, PRIMARY_KEY)
+
+
 def test_a_claim_reads_what_it_claims(explaining: Explaining) -> None:
     explaining.queue.offer_batch([Message(f"order-{number}", "x" * 150) for number in range(1000)])
     for _ in range(7):
