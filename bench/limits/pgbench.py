@@ -59,6 +59,8 @@ class Pgbench(Contender):
                 now=NOW,
                 kind_id="1",
                 replace="true",
+                note="NULL",
+                lock_timeout="NULL",
             )
         )
         return self._run(script, messages, callers)
