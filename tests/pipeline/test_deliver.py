@@ -83,6 +83,23 @@ def test_results_go_to_another_queue(spark: SparkSession, url: str, checkpoint: 
         }
 
 
+def test_results_into_the_queue_that_is_read_are_refused(
+    spark: SparkSession, url: str, checkpoint: Path
+) -> None:
+    fill(url, 1)
+    with pytest.raises(ValueError, match="it would never end"):
+        deliver(
+            spark,
+            url=url,
+            queue="orders",
+            handler=print,
+            checkpoint=checkpoint,
+            results=ToQueue(url, "orders"),
+        )
+    with Queue.open(url, "orders") as queue:
+        assert queue.stats().due == 1
+
+
 def test_after_so_many_attempts_it_is_buried(
     spark: SparkSession, url: str, checkpoint: Path
 ) -> None:

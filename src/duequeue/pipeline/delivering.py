@@ -129,7 +129,9 @@ def _writer(
         return handled.writeStream.format("noop")
     if isinstance(results, ToQueue):
         given = {"url": absolute(results.url), "queue": results.queue}
-        parse(given)  # says what is wrong with it
+        target = parse(given)
+        if (target.url, target.kind) == (parsed.url, parsed.kind):
+            raise ValueError("results must not go to the queue that is read: it would never end")
         messages = handled.where("result IS NOT NULL").select(
             "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")
         )
