@@ -28,10 +28,10 @@ demo: install  ## Watch a queue at work, then read the report on it
 cluster-demo: install  ## Watch a Spark cluster take a million messages from end to end
 	$(BIN)/python -m examples.cluster
 
-bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by side (a quarter of an hour)
+bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by side
 	$(BENCH)/bin/python -m bench
 
-bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it in about a minute
+bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it
 	$(BENCH)/bin/python -m bench --quick
 
 clean:  ## Remove everything that the other targets made

@@ -52,7 +52,7 @@ def _positive(text: str) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one minute instead of fifteen")
+    parser.add_argument("--quick", action="store_true", help="the most important of it alone")
     parser.add_argument("--rounds", type=_positive, help="how often each figure is taken")
     parser.add_argument(
         "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
