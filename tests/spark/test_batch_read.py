@@ -15,9 +15,11 @@ from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
 from tests.spark.tables import ask
 
+# Others of the same database may still be kept: what another test planned and never read.
 LET_GO = """
     SELECT 1 - count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
+        AND backend_start > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
 """
 
 
@@ -138,9 +140,9 @@ class TestOneMoment:
         self, spark: SparkSession, url: str, queue: Queue[Any]
     ) -> None:
         queue.offer("a", 1)
-        frame = load(spark, url, numPartitions="1")
-        assert [row.key for row in frame.collect()] == ["a"]
         with psycopg.connect(url, autocommit=True) as watch:
+            frame = load(spark, url, numPartitions="1")
+            assert [row.key for row in frame.collect()] == ["a"]
             until_one(watch, LET_GO)
         queue.offer("b", 1)
         assert {row.key for row in frame.collect()} == {"a", "b"}, "the present"
@@ -149,9 +151,9 @@ class TestOneMoment:
         self, spark: SparkSession, url: str, queue: Queue[Any]
     ) -> None:
         queue.offer("a", 1)
-        frame = load(spark, url, snapshotTimeout="1 ms")
-        frame.rdd.getNumPartitions()
         with psycopg.connect(url, autocommit=True) as watch:
+            frame = load(spark, url, snapshotTimeout="1 ms")
+            frame.rdd.getNumPartitions()
             until_one(watch, LET_GO)
         assert frame.count() == 1
 
