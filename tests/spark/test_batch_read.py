@@ -19,7 +19,9 @@ from tests.spark.tables import ask
 LET_GO = """
     SELECT 1 - count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
-        AND backend_start > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+        AND backend_start > (
+            SELECT own.backend_start FROM pg_stat_activity AS own WHERE own.pid = pg_backend_pid()
+        )
 """
 
 
