@@ -102,7 +102,8 @@ class BulkStore(Protocol):
     ) -> Steps[OfferCounts | None]:
         """Offer what is staged, once; None if that batch of that app was merged before.
 
-        `parts` tells how many rows each part has; any other part is the rest of a failed try.
+        `parts` tells how many rows each part has; any other part is the rest of a failed try. Of
+        the same key in several parts, the one with the higher number counts as offered later.
         """
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:

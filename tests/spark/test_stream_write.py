@@ -117,6 +117,14 @@ def test_the_same_key_in_several_partitions(
     assert sorted(each.key for each in drained(queue)) == [f"k{each}" for each in range(7)]
 
 
+def test_the_later_row_of_a_partition_wins(
+    inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    inbox.put("1", [{"key": f"k{each % 7}", "payload": f"{each}"} for each in range(100)])
+    run_through(into(inbox.frame().coalesce(1), url, tmp_path, batchSize="10"))
+    assert sorted(each.payload for each in drained(queue)) == list(range(93, 100))
+
+
 def test_what_a_failed_try_staged_is_left_out(
     inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:

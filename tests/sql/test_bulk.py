@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pyarrow as pa
@@ -15,6 +15,8 @@ from duequeue import Message, Queue, StoreError
 from duequeue.bulk import BatchId, OfferCounts, Reach, StageId, StreamBatch
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
+from duequeue.store import Steps
+from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
@@ -101,6 +103,49 @@ def test_what_another_try_staged_is_left_out(bulk: OpenBulk, queue: Queue[Any], 
     assert merge(bulk, {1: 1}) == OfferCounts(created=1)
     assert [each.key for each in drained(queue)] == ["a"]
     assert ask(url, "SELECT key FROM duequeue_stage") == [("others",)]
+
+
+def test_of_the_same_key_in_several_parts_the_later_one_wins(
+    bulk: OpenBulk, queue: Queue[Any]
+) -> None:
+    for part in (5, 7, 6):
+        offered = batch_of("a", payload=f"{part}".encode())
+        bulk.run(partial(bulk.store.stage, offered, STAGE, part))
+    assert merge(bulk, {5: 1, 6: 1, 7: 1}) == OfferCounts(created=1, ignored=2)
+    assert [each.payload for each in drained(queue)] == [7]
+
+
+def test_of_those_that_replace_nothing_the_earlier_one_wins(
+    bulk: OpenBulk, queue: Queue[Any]
+) -> None:
+    for part in (6, 5, 7):
+        offered = batch_of("a", payload=f"{part}".encode(), replace=False)
+        bulk.run(partial(bulk.store.stage, offered, STAGE, part))
+    assert merge(bulk, {5: 1, 6: 1, 7: 1}) == OfferCounts(created=1, ignored=2)
+    assert [each.payload for each in drained(queue)] == [5]
+
+
+def test_what_is_staged_while_a_batch_is_merged_is_left_out(emptied_database: str) -> None:
+    """On PostgreSQL; on SQLite nobody can write meanwhile."""
+    options = parse({"url": emptied_database, "queue": "orders"})
+    with OpenBulk(options) as bulk, OpenBulk(options) as zombie:
+        bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
+
+        def merge_beside_a_zombie() -> Steps[OfferCounts | None]:
+            steps, reply = bulk.store.merge("app", STAGE, {1: 1}, bulk.now()), None
+            while True:
+                try:
+                    command = steps.send(reply)
+                except StopIteration as done:
+                    return cast("OfferCounts", done.value)
+                if isinstance(command, Query) and command.parameters.get("replace") is True:
+                    late = batch_of("a", "b", payload=b"2")
+                    zombie.run(partial(zombie.store.stage, late, STAGE, 9))
+                reply = yield command
+
+        assert bulk.run(merge_beside_a_zombie) == OfferCounts(created=1)
+    with Queue.open(emptied_database, "orders") as queue:
+        assert [(each.key, each.payload) for each in drained(queue)] == [("a", 1)]
 
 
 def test_what_is_not_staged_whole_is_not_merged(bulk: OpenBulk, queue: Queue[Any]) -> None:

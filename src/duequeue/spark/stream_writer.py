@@ -28,12 +28,14 @@ _BATCH_ID = "streaming.sql.batchId"
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What one partition has staged; the driver knows the query only from here."""
+    """What one partition has staged: how many rows in each part.
+
+    The driver knows the query only from here.
+    """
 
     app: str
     stage: StageId
-    part: int
-    rows: int
+    parts: dict[int, int]
     earliest: int
 
 
@@ -44,27 +46,28 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
-        """Stage one partition."""
-        options, part = self._options, secrets.randbits(62)
+        """Stage one partition, each chunk as a part; a later one has a higher number."""
+        options, first_part = self._options, secrets.randbits(62)
         app, batch = _running_batch()
         app = options.txn_app_id or app
         stage = StageId(_writer_number(options.kind, app), batch)
-        rows, earliest = 0, LATEST
+        parts, earliest = dict[int, int](), LATEST
         with OpenBulk(options) as bulk:
-            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS):
+            found = chunks(iterator, options.batch_size or CHUNK_ROWS)
+            for part, chunk in enumerate(found, first_part):
                 offered = prepared(chunk, options)
                 bulk.run(partial(bulk.store.stage, offered, stage, part))
-                rows += offered.num_rows
+                parts[part] = offered.num_rows
                 earliest = min(earliest, pc.min(offered["due_at"]).as_py())
-        return Staged(app, stage, part, rows, earliest)
+        return Staged(app, stage, parts, earliest)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
         """Merge what is staged, unless that was done before."""
-        staged = [message for message in messages if isinstance(message, Staged) and message.rows]
+        staged = [message for message in messages if isinstance(message, Staged) and message.parts]
         if not staged:
             return
         app, stage = staged[0].app, staged[0].stage
-        parts = {message.part: message.rows for message in staged}
+        parts = _parts(staged)
         with OpenBulk(self._options) as bulk:
             counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now()))
             if counts is not None and (counts.created or counts.updated):
@@ -75,8 +78,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
         staged = [message for message in messages if isinstance(message, Staged)]
         if staged:
             with OpenBulk(self._options) as bulk:
-                parts = [message.part for message in staged]
-                bulk.run(partial(bulk.store.discard, staged[0].stage, parts))
+                bulk.run(partial(bulk.store.discard, staged[0].stage, list(_parts(staged))))
+
+
+def _parts(staged: Sequence[Staged]) -> dict[int, int]:
+    """Return the parts of all partitions."""
+    return {part: rows for message in staged for part, rows in message.parts.items()}
 
 
 def _running_batch() -> tuple[str, int]:

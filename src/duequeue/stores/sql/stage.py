@@ -1,5 +1,6 @@
 """Batches on their way in: appended if they are new, merged if not, or staged until a commit."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,14 +59,12 @@ class SqlStage:
             yield Execute("empty_stage", stage._asdict())
             return None
         staged: list[Row] = yield Query("list_staged", stage._asdict())
-        strays = [part for part, _ in staged if part not in parts]
-        yield from self.discard(stage, strays)
         if {part: rows for part, rows in staged if part in parts} != parts:
             raise StoreError(
                 f"batch {stage.batch} of {app!r} is no longer staged as it was written: the server "
                 "crashed in between, and the batch has to be run again"
             )
-        counts = yield from self._merge(stage, sum(parts.values()), now)
+        counts = yield from self._merge(stage, parts, now)
         yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
         return counts
 
@@ -84,13 +83,13 @@ class SqlStage:
         commit = {**self._kind, "app": app, "batch": batch, "now": now}
         return bool((yield Query("open_commit", commit)))
 
-    def _merge(self, stage: StageId, total: int, now: int) -> Steps[OfferCounts]:
+    def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
         found: list[Row] = []
+        of = {**self._kind, **stage._asdict(), "parts": json.dumps(list(parts)), "now": now}
         for replace in (True, False):
-            merge = {**self._kind, **stage._asdict(), "now": now, "replace": replace}
-            found += yield Query("merge_staged", merge)
+            found += yield Query("merge_staged", {**of, "replace": replace})
         yield Execute("empty_stage", stage._asdict())
-        return _counts(found, total)
+        return _counts(found, sum(parts.values()))
 
     def _as_messages(self, rows: pa.RecordBatch, now: int) -> pa.RecordBatch:
         """Return the rows as the table of messages takes them."""

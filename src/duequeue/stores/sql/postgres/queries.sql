@@ -583,8 +583,9 @@ DELETE FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch AND part = ANY(CAST(:part AS bigint []));
 
 -- name: merge_staged
--- As offer_messages, for rows that are in the database already; of two parts that name the same
--- key, one wins. The counts alone are returned: created and updated.
+-- As offer_messages, for rows that are in the database already, and of these parts only: another one
+-- may be committed meanwhile. Of parts that name the same key the last one replaces, the first one
+-- does not. The counts alone are returned: created and updated.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -593,7 +594,11 @@ WITH merged AS (
         SELECT DISTINCT ON (key) key, payload, headers, due_at
         FROM duequeue_stage
         WHERE writer = :writer AND batch = :batch AND replace = :replace
-        ORDER BY key, part
+            AND part = ANY(ARRAY(
+                SELECT CAST(listed AS bigint)
+                FROM json_array_elements_text(CAST(:parts AS json)) AS listed
+            ))
+        ORDER BY key, CASE WHEN :replace THEN -part ELSE part END
     ) AS staged
     ORDER BY key
     ON CONFLICT (kind_id, key) DO UPDATE

@@ -389,17 +389,21 @@ GROUP BY part;
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch = :batch AND part = :part;
 
 -- name: merge_staged
--- As offer_messages, for rows that are in the database already; of two parts that name the same
--- key, one wins. A row each: whether it was created, and whether it was updated.
+-- As offer_messages, for rows that are in the database already, and of these parts only. Of parts
+-- that name the same key the last one replaces, the first one does not. A row each: whether it was
+-- created, and whether it was updated.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 SELECT :kind_id, key, payload, headers, due_at, due_at, :now
-FROM duequeue_stage
-WHERE rowid IN (
-    SELECT min(rowid) FROM duequeue_stage
+FROM (
+    -- The other columns are those of the row with the maximum.
+    SELECT key, payload, headers, due_at, max(CASE WHEN :replace THEN part ELSE -part END)
+    FROM duequeue_stage
     WHERE writer = :writer AND batch = :batch AND replace = :replace
+        AND part IN (SELECT listed.value FROM json_each(:parts) AS listed)
     GROUP BY key
 )
+WHERE TRUE
 ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
