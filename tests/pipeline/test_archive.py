@@ -13,6 +13,7 @@ from pyspark.sql.functions import unix_millis
 
 from duequeue import DayBounds, History, ManualClock, Queue
 from duequeue.pipeline import Archived, archive
+from duequeue.pipeline import folder as folders
 from duequeue.pipeline.archive_batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
@@ -213,6 +214,36 @@ def test_rows_that_do_not_add_up_are_not_archived(
     monkeypatch.undo()
     assert in_archive(spark, folder) == []
     assert in_database(url) == ["a", "b"]
+
+
+def test_what_is_sealed_reaches_the_disk_before_the_seal(
+    spark: SparkSession,
+    tmp_path: Path,
+    folder: Path,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    for name in ("orders", "_50% a/b=c"):
+        with Queue.open(url, name, clock=clock, history=True) as queue:
+            settle(queue, "a")
+    clock.advance(DAY)
+    on_disk: list[Path] = []
+    sealed: list[set[Path]] = []
+
+    def write(self: Folder, name: str, content: bytes) -> None:
+        staged = {folder / "_staging", *(folder / "_staging").rglob("*")}
+        assert [each.name for each in staged if each.suffix == ".parquet"]
+        assert staged - set(on_disk) == set(), "would not outlive a loss of power"
+        sealed.append(staged)
+        real_write(self, name, content)
+        assert on_disk.index(folder / f"{name}.half") < on_disk.index(folder / name)
+
+    real_write = Folder.write
+    monkeypatch.setattr(folders, "_to_disk", on_disk.append)
+    monkeypatch.setattr(Folder, "write", write)
+    archive(spark, url=url, folder=folder, clock=clock)
+    assert len(sealed) == 1
 
 
 def test_parts_of_a_day_have_each_row_once(url: str, queue: Queue[Any]) -> None:

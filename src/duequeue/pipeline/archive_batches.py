@@ -56,7 +56,11 @@ class Batches:
         return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
 
     def seal(self, manifest: Manifest) -> None:
-        """Declare the staged rows complete: from now on they are sure to get into the archive."""
+        """Declare the staged rows complete: from now on they are sure to get into the archive.
+
+        A loss of power must not leave the seal without what it seals.
+        """
+        self._folder.keep(ROWS)
         content = msgspec.json.format(msgspec.json.encode(manifest))
         self._folder.write(MANIFEST, content)
 

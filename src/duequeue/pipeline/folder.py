@@ -58,17 +58,28 @@ class Folder:
             stream.write(content)
         finally:
             stream.close()
+        self.keep(half)
         self.move(half, name)
 
     def move(self, name: str, to: str) -> None:
-        """Move a file at once, and see to it that it outlives a loss of power."""
+        """Move a file at once, and see to it that its place outlives a loss of power."""
         target = self._at(to)
         self._files.mkdirs(target.getParent())
         if not self._files.rename(self._at(name), target):
             raise OSError(f"{self.of(name)} could not be moved to {self.of(to)}")
         if self._local:
-            written = Path(target.toUri().getPath())
+            written = self._here(to)
             for each in (written, written.parent, written.parent.parent):
+                _to_disk(each)
+
+    def keep(self, name: str) -> None:
+        """See to it that a file, or a folder with all that is in it, outlives a loss of power.
+
+        Other file systems than the local one do that by themselves.
+        """
+        if self._local:
+            kept = self._here(name)
+            for each in (*kept.rglob("*"), kept, kept.parent):
                 _to_disk(each)
 
     def delete(self, name: str) -> None:
@@ -82,8 +93,7 @@ class Folder:
             yield
             return
         self._files.mkdirs(self._at(""))
-        path = Path(self._at("_lock").toUri().getPath())
-        with path.open("wb") as lock:
+        with self._here("_lock").open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -95,6 +105,10 @@ class Folder:
 
     def _at(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.of(name))
+
+    def _here(self, name: str) -> Path:
+        """Return where a name lies on this machine."""
+        return Path(self._at(name).toUri().getPath())
 
 
 def _to_disk(path: Path) -> None:
