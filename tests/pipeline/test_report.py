@@ -13,7 +13,7 @@ from pyarrow import csv
 from pyspark.sql import SparkSession
 
 from duequeue import History, ManualClock, Queue
-from duequeue.pipeline import archive, report
+from duequeue.pipeline import archive, report, reporting
 from tests.fixtures.stores import START
 from tests.pipeline.settling import in_database, settle
 
@@ -119,6 +119,34 @@ def test_rows_on_their_way_into_the_archive_are_counted_once(
     archive(spark, url=url, folder=tmp_path / "archive", clock=clock)
     assert in_database(url) == ["a", "b"]
     done = report(spark, folder=tmp_path, archive=tmp_path / "archive", url=url, clock=clock)
+    assert done.settled == 2
+
+
+@pytest.mark.parametrize("step", ["live_rows", "_live"])
+def test_rows_that_are_archived_while_a_report_reads_are_counted_once(
+    spark: SparkSession,
+    tmp_path: Path,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    with Queue.open(url, "orders", clock=clock, history=True) as queue:
+        settle(queue, "a", "b")
+    clock.set(NEXT_DAY)
+    (tmp_path / "archive").mkdir()
+    real = getattr(reporting, step)
+
+    def then_archive(*arguments: Any) -> Any:
+        found = real(*arguments)
+        assert archive(spark, url=url, folder=tmp_path / "archive", clock=clock).rows == 2
+        return found
+
+    monkeypatch.setattr(reporting, step, then_archive)
+    done = report(
+        spark, folder=tmp_path / "out", archive=tmp_path / "archive", url=url, clock=clock
+    )
+    assert in_database(url) == []
     assert done.settled == 2
 
 

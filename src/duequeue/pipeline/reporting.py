@@ -54,7 +54,8 @@ def report(
     now = (clock or SystemClock()).now().astimezone(UTC)
     period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
     where, told = Path(folder), progress or Silence()
-    settled, scheduled = _read(spark, archive, url, period)
+    with following(spark, told, "reading"):
+        settled, scheduled = _read(spark, archive, url, period)
     counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
     try:
         with following(spark, told, "counting"):
@@ -70,34 +71,44 @@ def report(
 def _read(
     spark: SparkSession, archive: str | Path | None, url: str | None, period: Period
 ) -> tuple[DataFrame, DataFrame]:
-    """Return what was settled, and what is scheduled."""
-    archived = _archived(spark, archive, period)
+    """Return what was settled, and what is scheduled.
+
+    Rows go from the database into the archive and are then removed. So the database is read first:
+    what is on its way meanwhile is found twice, and counted once, instead of not at all.
+    """
+    folder = None if archive is None else _existing(spark, archive)
     if url is None:
-        return archived, _scheduled(spark, "", [])
+        return _archived(spark, folder, period), _scheduled(spark, "", [])
     bulk_backend_for(absolute(url))  # says what is wrong with it
     with History.open(url) as history:
         live = _live(spark, url, history, period)
         scheduled = _scheduled(spark, url, history.kinds())
-    # While the archive takes over a day, its rows are in both.
+    archived = _archived(spark, folder, period)
     return archived.unionByName(live.join(archived, IDENTITY, "left_anti")), scheduled
 
 
-def _archived(spark: SparkSession, archive: str | Path | None, period: Period) -> DataFrame:
-    if archive is None:
-        return spark.createDataFrame([], SETTLED)
+def _existing(spark: SparkSession, archive: str | Path) -> Folder:
     folder = Folder(spark, archive)
     if not folder.has(""):
         raise ValueError(
             f"archive {folder.path} is not there: run the archive job first, or leave it out"
         )
+    return folder
+
+
+def _archived(spark: SparkSession, folder: Folder | None, period: Period) -> DataFrame:
+    if folder is None:
+        return spark.createDataFrame([], SETTLED)
     days = archived_rows(spark, folder, period.since.date(), period.now.date())
     return days.select(*SETTLED.fieldNames())
 
 
 def _live(spark: SparkSession, url: str, history: History, period: Period) -> DataFrame:
+    """Read what the database has now: a checkpoint, since a second look would find less."""
     days = sorted({found.day for found in history.days() if found.day >= period.since.date()})
     frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
-    return reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
+    rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
+    return rows.localCheckpoint()
 
 
 def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
