@@ -100,7 +100,9 @@ class BulkStore(Protocol):
     def merge(
         self, app: str, stage: StageId, parts: Mapping[int, int], now: int
     ) -> Steps[OfferCounts | None]:
-        """Offer what is staged, once; None if that batch of that app was merged before.
+        """Offer what is staged, once; None if that batch of that app was the last to be merged.
+
+        An error if it has merged a later one: then this is another stream under the same name.
 
         `parts` tells how many rows each part has; any other part is the rest of a failed try. Of
         the same key in several parts, the one with the higher number counts as offered later.
@@ -128,6 +130,9 @@ class BulkStore(Protocol):
 
     def ack(self, through: BatchId, now: int) -> Steps[int]:
         """Delete the messages of a consumer's batches up to this one, and count them."""
+
+    def first_batch(self, consumer: str) -> Steps[StreamBatch | None]:
+        """Return the first of a consumer's batches that are not acked."""
 
     def forget_stale(self, before: int) -> Steps[None]:
         """Forget batches whose leases ended before an instant: nobody will ask for them."""

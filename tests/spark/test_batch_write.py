@@ -1,17 +1,19 @@
 """`df.write.format("duequeue")` and `offer(df)`: a bulk offer, as good as one by one."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue import OfferOutcome, Queue
+from duequeue import OfferOutcome, Queue, StoreError
 from duequeue.spark import OfferCounts, offer
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, SCHEMA, later, messages, rows
-from tests.spark.tables import count, drained
+from tests.spark.tables import ask, count, drained
 
 
 def save(frame: DataFrame, url: str, **options: str) -> None:
@@ -180,3 +182,15 @@ def test_nothing_but_the_messages_is_left(spark: SparkSession, url: str, queue: 
     assert count(url, "duequeue_message") == 10
     assert count(url, "duequeue_stage") == 0
     assert count(url, "duequeue_stream_commit") == 0
+
+
+def test_counts_that_are_gone_are_not_taken_for_none(spark: SparkSession, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    with Queue.open(url, "orders") as queue:
+        gone = (
+            "AFTER UPDATE ON duequeue_stream_commit BEGIN DELETE FROM duequeue_stream_commit; END"
+        )
+        ask(url, f"CREATE TRIGGER gone {gone}")
+        with pytest.raises(StoreError, match="the note of what became of it is gone"):
+            offer(messages(spark, 10), url=url, queue="orders")
+        assert queue.stats().total == 10

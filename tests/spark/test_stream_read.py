@@ -225,6 +225,27 @@ def test_a_named_consumer_finds_its_lease_again_without_a_checkpoint(
     assert len(in_files(spark, tmp_path)) == 5
 
 
+def test_a_named_consumer_goes_on_where_its_lost_checkpoint_was(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    """Its third batch fails, and the fourth is leased ahead."""
+    keys = fill(queue, 40)
+
+    def fail_later(rows: DataFrame, number: int) -> None:
+        if number == 2:
+            raise RuntimeError("down")
+
+    frame = stream(spark, url, consumerId="nightly", maxMessagesPerTrigger="10")
+    with pytest.raises(PySparkException, match="down"):
+        run_through(to_function(frame, tmp_path / "lost", fail_later))
+    assert queue.stats().total == 20
+    run_through(to_files(frame, tmp_path))
+    delivered = in_files(spark, tmp_path)
+    assert len(delivered) == len(set(delivered) & set(keys)) == 20
+    assert queue.stats().total == 0
+    assert count(url, "duequeue_stream_batch") == 0
+
+
 def test_wrong_options(spark: SparkSession, url: str, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="did you mean 'maxMessagesPerTrigger'"):
         stream(spark, url, maxMessagesTrigger="5")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from duequeue import Queue
+from duequeue.bulk import OfferCounts, StageId
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.stream_writer import Staged, StreamWriter
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import PAST, SCHEMA
@@ -95,6 +100,31 @@ def test_an_app_id_outlives_the_checkpoint(
     shutil.rmtree(tmp_path / "check")
     run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
     assert drained(queue) == []
+
+
+def test_a_batch_that_is_skipped_is_told_of(
+    url: str, queue: Queue[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    options = parse({"url": url, "queue": "orders"})
+    with OpenBulk(options) as bulk:
+        bulk.run(partial(bulk.store.record, "app", OfferCounts(), bulk.now()))
+    staged = Staged("app", StageId(1, batch=-1), {5: 1}, 0)
+    StreamWriter(options).commit([staged], -1)
+    assert "batch -1 of 'app' is skipped" in caplog.text
+    assert queue.stats().total == 0
+
+
+def test_an_app_id_does_not_hide_a_stream_that_starts_anew(
+    inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    for name in "ab":
+        inbox.put(name, [{"key": name, "payload": "1"}])
+    run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
+    shutil.rmtree(tmp_path / "check")
+    with pytest.raises(PySparkException, match="has come to batch 1, and this is batch 0"):
+        run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
+    assert queue.stats().total == 2
+    assert count(url, "duequeue_stage") == 0
 
 
 def test_a_bad_row_fails_the_batch_and_nothing_of_it_is_offered(

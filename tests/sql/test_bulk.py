@@ -95,6 +95,32 @@ def test_a_batch_is_merged_once(bulk: OpenBulk, queue: Queue[Any], url: str) -> 
     assert count(url, "duequeue_stage") == 0
 
 
+def test_a_batch_before_the_last_one_is_not_taken_for_a_replay(
+    bulk: OpenBulk, queue: Queue[Any]
+) -> None:
+    bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
+    assert merge(bulk, {1: 1}) == OfferCounts(created=1)
+    anew = StageId(STAGE.writer, 0)
+    bulk.run(partial(bulk.store.stage, batch_of("b"), anew, 1))
+    with pytest.raises(StoreError, match=r"'app' has come to batch 3, and this is batch 0.*txnApp"):
+        bulk.run(partial(bulk.store.merge, "app", anew, {1: 1}, bulk.now()))
+    assert [each.key for each in drained(queue)] == ["a"]
+
+
+def test_notes_that_nobody_has_taken_are_forgotten(bulk: OpenBulk, url: str) -> None:
+    bulk.run(partial(bulk.store.stage, batch_of("a"), StageId(7, 0), 1))
+    week = 7 * 24 * 3_600_000
+    bulk.run(partial(bulk.store.merge, "stream", StageId(7, 0), {1: 1}, 0))
+    bulk.run(partial(bulk.store.record, "first", OfferCounts(1), 0))
+    bulk.run(partial(bulk.store.record, "second", OfferCounts(2), week))
+    assert count(url, "duequeue_stream_commit") == 3
+    bulk.run(partial(bulk.store.record, "third", OfferCounts(3), week + 1))
+    assert bulk.run(partial(bulk.store.take_record, "first")) is None
+    assert bulk.run(partial(bulk.store.take_record, "second")) == OfferCounts(2)
+    assert bulk.run(partial(bulk.store.take_record, "third")) == OfferCounts(3)
+    assert ask(url, "SELECT app FROM duequeue_stream_commit") == [("stream",)]
+
+
 def test_what_another_try_staged_is_left_out(bulk: OpenBulk, queue: Queue[Any], url: str) -> None:
     bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
     bulk.run(partial(bulk.store.stage, batch_of("stray"), STAGE, 9))
@@ -183,6 +209,17 @@ def test_acks_reach_up_to_a_batch(bulk: OpenBulk, queue: Queue[Any]) -> None:
     assert bulk.run(partial(bulk.store.ack, BatchId("me", 2), bulk.now())) == 0
     assert bulk.run(partial(bulk.store.ack, BatchId("others", 3), bulk.now())) == 0
     assert queue.stats().leased == 10
+
+
+def test_the_first_batch_that_is_not_acked(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    first = partial(bulk.store.first_batch, "me")
+    assert bulk.run(first) is None
+    queue.offer_batch(Message(f"k{number}", 1) for number in range(30))
+    for sequence in (1, 2, 3):
+        lease(bulk, sequence, limit=10)
+    bulk.run(partial(bulk.store.ack, BatchId("me", 1), bulk.now()))
+    assert bulk.run(first) == StreamBatch(sequence=2, slices=1, rows=10)
+    assert bulk.run(partial(bulk.store.first_batch, "others")) is None
 
 
 def test_what_is_lost_is_neither_read_nor_extended_nor_acked(

@@ -6,6 +6,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.bulk import OfferCounts
+from duequeue.errors import StoreError
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.session import activate
@@ -33,4 +34,10 @@ def offer(
     activate(frame.sparkSession)
     frame.write.format(DueQueueSource.name()).options(**given).mode("append").save()
     with OpenBulk(checked) as bulk:
-        return bulk.run(partial(bulk.store.take_record, run_id)) or OfferCounts()
+        counts = bulk.run(partial(bulk.store.take_record, run_id))
+    if counts is None:
+        raise StoreError(
+            f"the DataFrame was offered to {queue!r}, but the note of what became of it is gone: "
+            "somebody has removed it from duequeue_stream_commit"
+        )
+    return counts

@@ -45,8 +45,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reach: Reach | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
-        """Begin as a new consumer, unless the user has named it."""
-        return {"consumer": self._options.consumer_id or str(uuid4()), "sequence": 0}
+        """Begin as a new consumer, unless the user has named it.
+
+        That one may have lost its checkpoint: then it begins with what it has left unacked.
+        """
+        named = self._options.consumer_id
+        return {"consumer": named or str(uuid4()), "sequence": self._acked(named) if named else 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return how much to take at a time."""
@@ -98,6 +102,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Let go."""
         if self._leases is not None:
             self._leases.close()
+
+    def _acked(self, consumer: str) -> int:
+        with OpenBulk(self._options) as bulk:
+            first = bulk.run(partial(bulk.store.first_batch, consumer))
+        return first.sequence - 1 if first else 0
 
     def _leases_of(self, consumer: str) -> StreamLeases:
         if self._leases is None:

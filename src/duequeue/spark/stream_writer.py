@@ -5,6 +5,7 @@ rows; the driver merges them and notes the number in one transaction, and a batc
 noted is not merged again, even if its messages were consumed meanwhile.
 """
 
+import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from duequeue.instants import LATEST
 from duequeue.spark.offered import CHUNK_ROWS, chunks, prepared
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
+
+logger = logging.getLogger("duequeue.spark")
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
@@ -70,7 +73,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         parts = _parts(staged)
         with OpenBulk(self._options) as bulk:
             counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now()))
-            if counts is not None and (counts.created or counts.updated):
+            if counts is None:
+                logger.warning(
+                    "batch %d of %r is skipped, as it was offered before: right after a crash; but "
+                    "a stream that starts anew needs a txnAppId of its own",
+                    stage.batch,
+                    app,
+                )
+            elif counts.created or counts.updated:
                 bulk.announce(min(message.earliest for message in staged))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature

@@ -13,8 +13,10 @@ from duequeue.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.loading import Load, QueryBatch
 
-# The number of a batch that is no stream's.
-ALONE = 0
+# The number of a batch that is no stream's; those of Spark begin with 0.
+ALONE = -1
+# Who has not taken a note away by then will not come any more.
+STALE_AFTER = 7 * 24 * 3_600_000
 
 
 class SqlStage:
@@ -56,6 +58,7 @@ class SqlStage:
         """Note the batch, which locks out any other try; check that all is there, and merge."""
         yield BEGIN
         if not (yield from self._open(app, stage.batch, now)):
+            yield from self._check_repeated(app, stage.batch)
             yield Execute("empty_stage", stage._asdict())
             return None
         staged: list[Row] = yield Query("list_staged", stage._asdict())
@@ -69,8 +72,10 @@ class SqlStage:
         return counts
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
-        """Keep the counts as those of a commit."""
+        """Keep the counts as those of a commit, and drop those that nobody has come for."""
         yield BEGIN
+        stale = {**self._kind, "batch": ALONE, "before": now - STALE_AFTER}
+        yield Execute("forget_stale_commits", stale)
         yield from self._open(app, ALONE, now)
         yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
 
@@ -82,6 +87,15 @@ class SqlStage:
     def _open(self, app: str, batch: int, now: int) -> Steps[bool]:
         commit = {**self._kind, "app": app, "batch": batch, "now": now}
         return bool((yield Query("open_commit", commit)))
+
+    def _check_repeated(self, app: str, batch: int) -> Steps[None]:
+        """Raise unless it is the last batch that comes again: earlier ones never do."""
+        ((last,),) = yield Query("last_commit", {**self._kind, "app": app})
+        if last > batch:
+            raise StoreError(
+                f"{app!r} has come to batch {last}, and this is batch {batch}: another stream has "
+                "used that name before. Name this one differently, with the option txnAppId"
+            )
 
     def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
         found: list[Row] = []

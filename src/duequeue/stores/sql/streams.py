@@ -87,6 +87,11 @@ class SqlStreams:
                 self._watermark.settled([token])
         return acked
 
+    def first_batch(self, consumer: str) -> Steps[StreamBatch | None]:
+        """Look at what is written down."""
+        batches = yield from self._batches(consumer)
+        return batches[0] if batches else None
+
     def forget_stale(self, before: int) -> Steps[None]:
         """Delete by time."""
         yield Execute("forget_stale_batches", {**self._kind, "before": before})

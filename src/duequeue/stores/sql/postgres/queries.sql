@@ -624,6 +624,9 @@ SET batch = excluded.batch, committed_at = excluded.committed_at
 WHERE stored.batch < excluded.batch
 RETURNING batch;
 
+-- name: last_commit
+SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
+
 -- name: close_commit
 UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
 WHERE kind_id = :kind_id AND app = :app;
@@ -631,6 +634,10 @@ WHERE kind_id = :kind_id AND app = :app;
 -- name: take_commit
 DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
 RETURNING created, updated, ignored;
+
+-- name: forget_stale_commits
+DELETE FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
 
 -- name: gather_stream_batch
 -- Locks what is due and writes its ids down; nothing of it visits the client. The next statement
