@@ -120,12 +120,6 @@ def test_overwrite_is_refused(one_row: DataFrame, url: str) -> None:
         one_row.write.format("duequeue").options(url=url, queue="orders").mode("overwrite").save()
 
 
-def test_a_history_of_what_is_replaced_is_refused(one_row: DataFrame, url: str) -> None:
-    writer = one_row.write.format("duequeue").options(url=url, queue="orders", history="true")
-    with pytest.raises(PySparkException, match="what a write replaces leaves no row"):
-        writer.mode("append").save()
-
-
 def test_offer_refuses_before_spark_is_asked(one_row: DataFrame, url: str) -> None:
     with pytest.raises(ValueError, match="did you mean 'batchSize'"):
         offer(one_row, url=url, queue="orders", batchSise="5")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue import OfferOutcome, Queue, StoreError
+from duequeue import OfferOutcome, Outcome, Queue, StoreError
 from duequeue.spark import OfferCounts, offer
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
@@ -182,6 +182,17 @@ def test_nothing_but_the_messages_is_left(spark: SparkSession, url: str, queue: 
     assert count(url, "duequeue_message") == 10
     assert count(url, "duequeue_stage") == 0
     assert count(url, "duequeue_stream_commit") == 0
+
+
+def test_what_is_replaced_leaves_a_row_if_asked_for(
+    spark: SparkSession, url: str, queue: Queue[Any]
+) -> None:
+    for options in ({}, {"history": "true"}, {"history": "true"}):
+        queue.offer("a", "old", PAST)
+        save(rows(spark, [("a", "1", FUTURE), ("b", "1", FUTURE)]), url, **options)
+    (first, second) = queue.history(9)
+    for row in (first, second):
+        assert (row.key, row.due_at, row.outcome) == ("a", PAST, Outcome.REPLACED)
 
 
 def test_counts_that_are_gone_are_not_taken_for_none(spark: SparkSession, tmp_path: Path) -> None:

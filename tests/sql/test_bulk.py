@@ -1,6 +1,7 @@
 """Bulk operations, without Spark: what is appended, merged, staged, leased and acked."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from duequeue import Message, Queue, StoreError
+from duequeue import Message, Outcome, Queue, StoreError
 from duequeue.bulk import BatchId, OfferCounts, Reach, StageId, StreamBatch
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
@@ -181,6 +182,25 @@ def test_what_is_not_staged_whole_is_not_merged(bulk: OpenBulk, queue: Queue[Any
             merge(bulk, parts)
     assert queue.stats().total == 0
     assert merge(bulk, {1: 1}) == OfferCounts(created=1), "the number was not noted"
+
+
+def test_what_is_replaced_leaves_a_row(url: str, queue: Queue[Any]) -> None:
+    """Appended, merged or staged; what is new, equal or not to be replaced leaves none."""
+    options = parse({"url": url, "queue": "orders", "history": "true"})
+    with OpenBulk(options) as bulk:
+        ingest(bulk, batch_of("a", "b", "c"), expect_new=True)
+        assert len(drained(queue)) == 3
+        changed = batch_of("a", "new", payload=b"2")
+        assert ingest(bulk, changed, expect_new=True) == (OfferCounts(1, 1), False)
+        ingest(bulk, batch_of("b", payload=b"2", replace=False), expect_new=False)
+        bulk.run(partial(bulk.store.stage, batch_of("b", "d", payload=b"3"), STAGE, 1))
+        bulk.run(partial(bulk.store.stage, batch_of("c", payload=b"3", replace=False), STAGE, 2))
+        assert merge(bulk, {1: 2, 2: 1}) == OfferCounts(created=1, updated=1, ignored=1)
+    kept = queue.history(9)
+    assert {(each.key, each.attempts) for each in kept} == {("a", 1), ("b", 1)}
+    assert {(each.outcome, each.due_at) for each in kept} == {
+        (Outcome.REPLACED, datetime.fromtimestamp(0, UTC))
+    }
 
 
 def test_a_crash_of_the_server_is_noticed(frail_server: PostgresServer) -> None:

@@ -51,9 +51,5 @@ class DueQueueSource(DataSource):
                 "and queue.drop_all(…) first if that is what you want"
             )
         options = parse(self.options)
-        if options.history:
-            raise ValueError(
-                "option 'history' is for streams that are read: what a write replaces leaves no row"
-            )
         check_columns(schema, options)
         return options

@@ -9,6 +9,8 @@ from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"
+# What PostgreSQL says of a row that no partition takes.
+NO_SUCH_DAY = "23514"
 OFFERED = ("key", "payload", "due_at", "headers")
 
 
@@ -20,6 +22,11 @@ class Settling:
         self._kind = {"kind_id": kind_id}
         self._days = days
         self._borrowed = borrowed
+
+    @property
+    def keeps_history(self) -> bool:
+        """Tell whether messages leave anything behind."""
+        return self._days is not None
 
     def borrowed(self) -> "Settling":
         """Return the same for a transaction whose end it will not learn of."""
@@ -49,16 +56,16 @@ class Settling:
             "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
         }
         each = [record[:4] for record in run]
-        return self._rows_of(QueryEach(name, parameters, OFFERED, each), now)
+        return self.rows_of(QueryEach(name, parameters, OFFERED, each), now)
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
         """Delete by id and token, and return the ids."""
         if self._days is None:
-            return self._rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
+            return self.rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
         columns = (*LEASE, "delivered_at")
         each = list(dict.fromkeys(leases))
         name = "remove_messages_with_history"
-        return self._rows_of(QueryEach(name, {"now": now}, columns, each), now)
+        return self.rows_of(QueryEach(name, {"now": now}, columns, each), now)
 
     def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
         """Delete a micro-batch by what was written down of it, and count."""
@@ -73,7 +80,7 @@ class Settling:
         columns = (*LEASE, "delivered_at", "attempts")
         each = {burial.lease: (*burial.lease, burial.attempts) for burial in burials}
         name = "remove_parked_with_history"
-        return self._rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
+        return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
 
     def drop(self, key: str, now: int) -> Steps[int]:
         """Delete by key, and count."""
@@ -93,15 +100,16 @@ class Settling:
         """Delete by keys."""
         name = "remove_tick_messages" if self._days is None else "remove_tick_messages_with_history"
         each = [(key,) for key in keys]
-        return self._rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
+        return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
-    def _rows_of(self, query: Query | QueryEach, now: int) -> Steps[list[Row]]:
+    def rows_of(self, query: object, now: int) -> Steps[list[Row]]:
+        """Run a query that may leave rows of history."""
         yield from self._make_sure_of(now)
         try:
             rows: list[Row] = yield query
-        except BaseException:
-            if self._days is not None:
-                self._days.forget()  # should a day be gone, it is made again at the next try
+        except Exception as error:
+            if self._days is not None and getattr(error, "sqlstate", None) == NO_SUCH_DAY:
+                self._days.forget()  # it is made again at the next try
             raise
         return rows
 
@@ -114,7 +122,7 @@ class Settling:
             yield Query("add_history_day", {"day": today})
 
     def _sum_of(self, query: Query, now: int) -> Steps[int]:
-        rows = yield from self._rows_of(query, now)
+        rows = yield from self.rows_of(query, now)
         return sum(row[0] for row in rows)
 
     def _count_of(self, command: Execute) -> Steps[int]:

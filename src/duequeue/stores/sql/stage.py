@@ -12,6 +12,7 @@ from duequeue.errors import StoreError
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.loading import Load, QueryBatch
+from duequeue.stores.sql.settling import Settling
 
 # The number of a batch that is no stream's; those of Spark begin with 0.
 ALONE = -1
@@ -22,13 +23,15 @@ STALE_AFTER = 7 * 24 * 3_600_000
 class SqlStage:
     """The staged and the offered batches of one kind; see `bulk.BulkStore`."""
 
-    def __init__(self, kind_id: int) -> None:
+    def __init__(self, kind_id: int, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
+        self._settling = settling
 
     def ingest(
         self, rows: pa.RecordBatch, now: int, *, expect_new: bool
     ) -> Steps[tuple[OfferCounts, bool]]:
         """Append the batch; if one of its keys is taken, merge it instead."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         if expect_new and (yield Load("duequeue_message", self._as_messages(rows, now))):
             return OfferCounts(created=rows.num_rows), True
@@ -37,7 +40,9 @@ class SqlStage:
             chosen = rows.filter(pc.equal(rows["replace"], replace)).drop_columns(["replace"])
             if chosen.num_rows:
                 merge = {**self._kind, "now": now, "replace": replace}
-                found += yield QueryBatch("merge_messages", merge, chosen)
+                keeps = replace and self._settling.keeps_history
+                name = "merge_messages_with_history" if keeps else "merge_messages"
+                found += yield from self._settling.rows_of(QueryBatch(name, merge, chosen), now)
         return _counts(found, rows.num_rows), False
 
     def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
@@ -56,6 +61,7 @@ class SqlStage:
         self, app: str, stage: StageId, parts: Mapping[int, int], now: int
     ) -> Steps[OfferCounts | None]:
         """Note the batch, which locks out any other try; check that all is there, and merge."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         if not (yield from self._open(app, stage.batch, now)):
             yield from self._check_repeated(app, stage.batch)
@@ -101,7 +107,10 @@ class SqlStage:
         found: list[Row] = []
         of = {**self._kind, **stage._asdict(), "parts": json.dumps(list(parts)), "now": now}
         for replace in (True, False):
-            found += yield Query("merge_staged", {**of, "replace": replace})
+            keeps = replace and self._settling.keeps_history
+            name = "merge_staged_with_history" if keeps else "merge_staged"
+            merge = Query(name, {**of, "replace": replace})
+            found += yield from self._settling.rows_of(merge, now)
         yield Execute("empty_stage", stage._asdict())
         return _counts(found, sum(parts.values()))
 

@@ -75,6 +75,7 @@ class SqlStreams:
 
     def ack(self, through: BatchId, now: int) -> Steps[int]:
         """Delete the messages, then the batch."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         acked = 0
         for batch in (yield from self._batches(through.consumer)):

@@ -573,6 +573,40 @@ WITH merged AS (
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
+-- name: merge_messages_with_history
+-- As merge_messages; an updated row notes what it was before, and a row of that is kept.
+WITH merged AS (
+    INSERT INTO duequeue_message AS stored
+        (kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    FROM unnest(
+        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
+        CAST(:headers AS text [])
+    ) AS offered (key, payload, due_at, headers)
+    WHERE (
+        SELECT known.id FROM duequeue_message AS known
+        WHERE
+            known.key = offered.key AND known.kind_id + 0 = :kind_id
+            AND (
+                NOT :replace
+                OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
+            )
+    ) IS NULL
+    ON CONFLICT (kind_id, key) DO UPDATE
+    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+        headers = excluded.headers, attempt = 0, updated_at = :now,
+        leased_until = -62135596800000, lease_token = 0,
+        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+    FROM merged WHERE NOT created
+)
+SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
+
 -- name: list_staged
 SELECT part, count(*) FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch
@@ -607,6 +641,38 @@ WITH merged AS (
         leased_until = -62135596800000, lease_token = 0
     WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING updated_at IS NULL AS created
+)
+SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
+
+-- name: merge_staged_with_history
+-- As merge_staged; an updated row notes what it was before, and a row of that is kept.
+WITH merged AS (
+    INSERT INTO duequeue_message AS stored
+        (kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    FROM (
+        SELECT DISTINCT ON (key) key, payload, headers, due_at
+        FROM duequeue_stage
+        WHERE writer = :writer AND batch = :batch AND replace = :replace
+            AND part = ANY(ARRAY(
+                SELECT CAST(listed AS bigint)
+                FROM json_array_elements_text(CAST(:parts AS json)) AS listed
+            ))
+        ORDER BY key, CASE WHEN :replace THEN -part ELSE part END
+    ) AS staged
+    ORDER BY key
+    ON CONFLICT (kind_id, key) DO UPDATE
+    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+        headers = excluded.headers, attempt = 0, updated_at = :now,
+        leased_until = -62135596800000, lease_token = 0,
+        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+    FROM merged WHERE NOT created
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 

@@ -380,6 +380,19 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
+-- name: merge_messages_with_history
+-- As merge_messages; an updated row notes what it was before, which pulls the trigger that keeps it.
+INSERT INTO duequeue_message AS stored
+    (kind_id, key, payload, headers, due_at, asked_at, created_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+ON CONFLICT (kind_id, key) DO UPDATE
+SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+    headers = excluded.headers, attempt = 0, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0,
+    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+RETURNING updated_at IS NULL, updated_at IS NOT NULL;
+
 -- name: list_staged
 SELECT part, count(*) FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch
@@ -409,6 +422,29 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
+WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+RETURNING updated_at IS NULL, updated_at IS NOT NULL;
+
+-- name: merge_staged_with_history
+-- As merge_staged; an updated row notes what it was before, which pulls the trigger that keeps it.
+INSERT INTO duequeue_message AS stored
+    (kind_id, key, payload, headers, due_at, asked_at, created_at)
+SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+FROM (
+    -- The other columns are those of the row with the maximum.
+    SELECT key, payload, headers, due_at, max(CASE WHEN :replace THEN part ELSE -part END)
+    FROM duequeue_stage
+    WHERE writer = :writer AND batch = :batch AND replace = :replace
+        AND part IN (SELECT listed.value FROM json_each(:parts) AS listed)
+    GROUP BY key
+)
+WHERE TRUE
+ORDER BY key
+ON CONFLICT (kind_id, key) DO UPDATE
+SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
+    headers = excluded.headers, attempt = 0, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0,
+    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
