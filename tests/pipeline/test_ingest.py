@@ -86,6 +86,21 @@ def test_each_reason(spark: SparkSession, row: tuple[Any, ...], reason: str) -> 
     assert [each.key for each in messages(checked).collect()] == ["good"]
 
 
+def test_keys_that_are_no_text_are_set_aside(spark: SparkSession, url: str, tmp_path: Path) -> None:
+    frame = spark.sql(
+        "SELECT string(key) AS key, '1' AS payload, now() AS due_at "
+        "FROM VALUES (binary('good')), (X'4BFC6B'), (null) AS given (key)"
+    )
+    columns = Columns(payload=["payload"])
+    with pytest.raises(ValueError, match="key is no UTF-8: 1"):
+        ingest(spark, frame, url=url, queue="orders", columns=columns)
+    done = ingest(
+        spark, frame, url=url, queue="orders", columns=columns, rejects=tmp_path / "rejects"
+    )
+    assert done.rejected == {"key is no UTF-8": 1, "key is null": 1}
+    assert everything(url) == {"good": 1}
+
+
 def test_times_of_every_type(spark: SparkSession) -> None:
     frame = spark.sql(
         "SELECT 'a' AS key, 1577836800000 AS millis, DATE'2020-01-01' AS day, "

@@ -112,7 +112,20 @@ def test_headers_that_are_too_long(spark: SparkSession, url: str) -> None:
     frame = rows(
         spark, [("bad", "1", PAST, {"h": "x" * 9000})], f"{SCHEMA}, headers map<string,string>"
     )
-    refused(frame, url, "column 'headers' has a null in it, or takes above 8192 bytes in the row")
+    refused(
+        frame,
+        url,
+        "column 'headers' has a null or what is no UTF-8 in it, or takes above 8192 bytes in",
+    )
+
+
+def test_text_that_is_none(spark: SparkSession, url: str) -> None:
+    """Spark's strings may hold any bytes."""
+    latin = "string(X'4BFC6B')"
+    keys = spark.sql(f"SELECT {latin} AS key, '1' AS payload, now() AS due_at")
+    refused(keys, url, r"column 'key' is no UTF-8 in the row with the key 'K.+xfck'")
+    headers = keys.selectExpr("'a' AS key", "payload", "due_at", "map('name', key) AS headers")
+    refused(headers, url, "column 'headers' has a null or what is no UTF-8 in it")
 
 
 def test_overwrite_is_refused(one_row: DataFrame, url: str) -> None:

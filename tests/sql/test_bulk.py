@@ -1,6 +1,8 @@
 """Bulk operations, without Spark: what is appended, merged, staged, leased and acked."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
-from duequeue.bulk import BatchId, OfferCounts, Reach, StageId, StreamBatch
+from duequeue.bulk import BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
+from duequeue.steps import drive
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
+from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
 from tests.spark.tables import ask, count, drained
@@ -309,6 +313,48 @@ def test_arrow_and_copy_agree(
     query = f"SELECT {names} FROM duequeue_stage ORDER BY ctid"  # noqa: S608 - ours
     found = shared_database.execute(query.encode()).fetchall()
     assert found == [tuple(row.values()) for row in batch.to_pylist()]
+
+
+def test_what_fills_the_disk_is_told_of_as_such(tmp_path: Path) -> None:
+    """SQLite then rolls back by itself, and there is no savepoint to release any more."""
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
+        many = batch_of(*(f"k{number:05}" for number in range(20_000)), payload=b"x" * 500)
+        steps = bulk.store.ingest(many, 0, expect_new=True)
+        with closing(sqlite3.connect(tmp_path / "queue.db", isolation_level=None)) as connection:
+            connection.execute("PRAGMA cache_size = 5")
+            connection.execute("PRAGMA max_page_count = 100")
+            performer = BulkSqliteSession(str(tmp_path), "full")._performer(connection)  # noqa: SLF001 - on a connection that is limited
+            with pytest.raises(sqlite3.OperationalError, match="full"):
+                drive(steps, performer)
+
+
+def test_a_file_that_is_gone_is_told_of(tmp_path: Path) -> None:
+    snapshots = SqliteSnapshots(str(tmp_path / "none.db"), 1)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        snapshots.plan(None, 1)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        next(snapshots.read(SnapshotPart(0, 0, 1, None), 10, with_payload=True))
+
+
+def test_behind_a_pooler_no_snapshot_is_kept(emptied_database: str) -> None:
+    url = f"{emptied_database}?pooler=transaction"
+    with (
+        Queue.open(url, "orders") as queue,
+        OpenBulk(parse({"url": url, "queue": "orders"})) as bulk,
+    ):
+        queue.offer_batch(Message(f"k{number}", "x" * 200) for number in range(1000))
+        snapshots = bulk.snapshots()
+        parts = snapshots.plan(3, 600)
+        assert [part.snapshot for part in parts] == [None] * 3
+        queue.drop("k7")
+        found = [
+            row[0]
+            for part in parts
+            for page in snapshots.read(part, 100, with_payload=False)
+            for row in page
+        ]
+        assert sorted(found) == sorted(f"k{number}" for number in range(1000) if number != 7)
 
 
 def test_a_url_without_a_folder_of_its_own_is_refused(tmp_path: Path) -> None:

@@ -34,15 +34,16 @@ def faults(columns: Mapping[str, pa.Array], codec: str) -> Iterator[Fault]:
     beyond = pc.or_(pc.less(due, EARLIEST), pc.greater(due, LATEST))
     yield Fault("due_at", beyond, "lies outside of the years 1 to 9999")
     if "headers" in columns:
-        wrong = [not _are_headers(pairs) for pairs in columns["headers"].to_pylist()]
+        wrong = [not _are_headers(pairs) for pairs in columns["headers"]]
         yield Fault(
             "headers",
             pa.array(wrong, pa.bool_()),
-            f"has a null in it, or takes above {MAX_HEADERS_BYTES} bytes",
+            f"has a null or what is no UTF-8 in it, or takes above {MAX_HEADERS_BYTES} bytes",
         )
 
 
 def _of_keys(keys: pa.Array) -> Iterator[Fault]:
+    yield Fault("key", _is_no_text(keys), "is no UTF-8", "decode(…) it from what it is")
     lengths = pc.utf8_length(keys)
     yield Fault("key", pc.equal(lengths, 0), "is empty")
     long = pc.greater(lengths, MAX_KEY_LENGTH)
@@ -60,6 +61,23 @@ def _of_payloads(payloads: pa.Array, codec: str) -> Iterator[Fault]:
         yield Fault("payload", pa.array(wrong, pa.bool_()), "is no JSON", remedy)
 
 
+def _is_no_text(keys: pa.Array) -> pa.Array:
+    """Spark's strings hold any bytes, and so do Arrow's that come from there."""
+    try:
+        keys.cast(pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([not _is_text(key) for key in keys], pa.bool_())
+    return pa.repeat(pa.scalar(value=False), len(keys))
+
+
+def _is_text(key: pa.Scalar) -> bool:
+    try:
+        key.as_py()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_json(payload: bytes) -> bool:
     try:
         _check_json(payload)
@@ -68,8 +86,9 @@ def _is_json(payload: bytes) -> bool:
     return True
 
 
-def _are_headers(pairs: list[tuple[str, str]] | None) -> bool:
+def _are_headers(headers: pa.Scalar) -> bool:
     try:
+        pairs = headers.as_py()
         encode_headers(dict(pairs) if pairs else None)
     except (TypeError, ValueError):
         return False

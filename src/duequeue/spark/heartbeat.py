@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from duequeue.errors import QueueClosed
 
+LAST_BEAT_SECONDS = 5.0
+
 logger = logging.getLogger("duequeue.spark")
 
 
@@ -16,12 +18,13 @@ class Heartbeat:
         self._extend = extend
         self._seconds = seconds
         self._stopped = threading.Event()
-        thread = threading.Thread(target=self._beat, name="duequeue-heartbeat", daemon=True)
-        thread.start()
+        self._thread = threading.Thread(target=self._beat, name="duequeue-heartbeat", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        """Stop before the next beat."""
+        """Stop before the next beat, and wait for the one under way, if it does not take long."""
         self._stopped.set()
+        self._thread.join(LAST_BEAT_SECONDS)
 
     def _beat(self) -> None:
         while not self._stopped.is_set():

@@ -137,7 +137,8 @@ def _sorted_once(rows: pa.RecordBatch) -> pa.RecordBatch:
 def _refuse(fault: Fault, keys: pa.Array) -> None:
     at = pc.index(fault.rows, value=True).as_py()
     if at >= 0:
-        key = keys[at].as_py()
+        stored = keys.cast(pa.binary())[at].as_py()
+        key = None if stored is None else stored.decode(errors="backslashreplace")
         shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - to be read
         remedy = f": {fault.remedy}" if fault.remedy else ""
         raise ValueError(

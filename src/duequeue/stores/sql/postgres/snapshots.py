@@ -29,7 +29,15 @@ class PostgresSnapshots:
         self._kind_id = kind_id
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
-        """Export a snapshot and cut the table by its pages."""
+        """Export a snapshot and cut the table by its pages.
+
+        Not behind a pooler: nobody would hear there that all is read, and a snapshot that is kept
+        keeps the dead rows of the whole database.
+        """
+        if self._settings.pooled_by_transaction:
+            with translated(self._settings.address), closing(self._connect()) as connection:
+                ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
+            return cut(first, last, LAST_PAGE, parts or default_parts(), None)
         with translated(self._settings.address), ExitStack() as opened:
             listening = opened.enter_context(closing(self._connect()))
             listening.execute(_LISTEN)
@@ -53,13 +61,16 @@ class PostgresSnapshots:
             "last": part.last,
         }
         with translated(self._settings.address), closing(self._connect()) as connection:
-            _enter(connection, str(part.snapshot))
+            connection.execute(_BEGIN)
+            if part.snapshot is not None:
+                _enter(connection, part.snapshot)
             with connection.cursor("duequeue_snapshot") as cursor:
                 cursor.execute(queries()["read_messages"], of, binary=True)
                 while rows := cursor.fetchmany(page):
                     yield rows
             connection.execute("COMMIT")
-            connection.execute(_TELL, [f"{part.snapshot} {part.number}"])
+            if part.snapshot is not None:
+                connection.execute(_TELL, [f"{part.snapshot} {part.number}"])
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments)
@@ -71,7 +82,6 @@ def _enter(connection: psycopg.Connection, snapshot: str) -> None:
     Spark plans a DataFrame once, however often it is used, and nothing tells a later use from the
     first.
     """
-    connection.execute(_BEGIN)
     try:
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class SqliteSnapshots:
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
         """Cut by id."""
-        with closing(self._connect()) as connection:
+        with self._connected() as connection:
             first, last = connection.execute(QUERIES["measure_messages"]).fetchone()
         return cut(first, last, LAST_ID, parts or 1, None)
 
@@ -66,16 +66,19 @@ class SqliteSnapshots:
             "first": part.first,
             "last": part.last,
         }
-        with closing(self._connect()) as connection:
-            try:
-                cursor = connection.execute(QUERIES["read_messages"], of)
-                while rows := cursor.fetchmany(page):
-                    yield rows
-            except sqlite3.Error as error:
-                raise translate(error, self._path) from error
+        with self._connected() as connection:
+            cursor = connection.execute(QUERIES["read_messages"], of)
+            while rows := cursor.fetchmany(page):
+                yield rows
 
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{Path(self._path).absolute().as_uri()}?mode=ro", uri=True)
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        uri = f"{Path(self._path).absolute().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise translate(error, self._path) from error
 
 
 class BulkSqliteBackend:
@@ -99,7 +102,10 @@ class BulkSqliteBackend:
 
 
 def _load(connection: sqlite3.Connection, table: str, rows: pa.RecordBatch) -> bool:
-    """Insert a batch; nothing of it, and False, if one of its keys is there already."""
+    """Insert a batch; nothing of it, and False, if one of its keys is there already.
+
+    Any other error may have ended the transaction, and the savepoint with it.
+    """
     names = rows.schema.names
     insert = (
         f"INSERT INTO {table} ({', '.join(names)}) "  # noqa: S608 - the names are ours
@@ -112,10 +118,11 @@ def _load(connection: sqlite3.Connection, table: str, rows: pa.RecordBatch) -> b
         if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
             raise
         connection.execute("ROLLBACK TO loading")
-        return False
-    finally:
-        connection.execute("RELEASE loading")
-    return True
+        loaded = False
+    else:
+        loaded = True
+    connection.execute("RELEASE loading")
+    return loaded
 
 
 def _tuples(rows: pa.RecordBatch) -> list[Row]:
