@@ -7,7 +7,7 @@ their columns are `key`, `payload`, `due_at`, `headers` and `replace`, sorted by
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from duequeue.store import Burial, Release, Session, Steps
+from duequeue.store import Burial, Counts, Release, Session, Steps
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -119,6 +119,9 @@ class BulkStore(Protocol):
 
     def last_id(self) -> Steps[int]:
         """Return the highest id of any message so far."""
+
+    def counts(self, now: int) -> Steps[Counts]:
+        """Count messages by state."""
 
     def lease(
         self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Message, Queue
-from duequeue.pipeline import Migrated, migrate
+from duequeue.pipeline import Migrated, migrate, migrating, queries
 from tests.fixtures.stores import fresh_url
 from tests.spark.frames import FUTURE, PAST
 
@@ -61,6 +61,28 @@ def test_everything_moves_but_what_is_held(spark: SparkSession, ends: Ends, tmp_
     assert move(spark, ends, tmp_path) == Migrated(moved=2, left=0)
     assert ends.new.contains("held")
     assert ends.new.contains("late")
+
+
+def test_what_is_offered_after_a_round_moves_in_the_next(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = (f"sqlite:///{tmp_path / name}" for name in ("old.db", "new.db"))
+    rounds: list[int] = []
+    real = queries.run_query
+
+    def run_and_offer(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        rounds.append(old.stats().total)
+        if len(rounds) == 1:
+            old.offer("late", 1, FUTURE)
+
+    monkeypatch.setattr(migrating, "run_query", run_and_offer)
+    with Queue.open(source, "orders") as old, Queue.open(target, "orders") as new:
+        old.offer("held", 1)
+        assert old.try_poll() is not None
+        assert move(spark, Ends(source, target, old, new), tmp_path) == Migrated(moved=1, left=1)
+        assert new.contains("late")
+    assert rounds == [1, 1], "and then no more, though one is held"
 
 
 def test_of_a_key_that_both_have_one_counts(

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from duequeue import Outcome, Queue
+from duequeue import Message, Outcome, Queue
+from duequeue.spark.options import parse
+from duequeue.spark.rows import full_schema
+from duequeue.spark.stream_reader import StreamReader
 from tests.spark.frames import FUTURE, PAST
 from tests.spark.streams import run_through, stream, to_function
 
@@ -42,3 +46,19 @@ def test_a_snapshot_has_no_leases(spark: SparkSession, url: str, queue: Queue[An
     reader = spark.read.format("duequeue").options(url=url, queue="orders").schema(LEASED)
     with pytest.raises(PySparkException, match="column 'lease' cannot be read"):
         reader.load().collect()
+
+
+def test_a_run_ends_though_messages_keep_changing(url: str, queue: Queue[Any]) -> None:
+    queue.offer_batch(Message(f"k{number}", 0, FUTURE) for number in range(20))
+    options = parse({"url": url, "queue": "orders", "includeFuture": "true"})
+    reader = StreamReader(options, full_schema(options))
+    reader.prepareForTriggerAvailableNow()
+    taken, at = 0, reader.initialOffset()
+    try:
+        while (latest := reader.latestOffset(at, ReadMaxRows(10))) != at:
+            taken += latest["rows"]
+            queue.offer_batch(Message(f"k{number}", taken, FUTURE) for number in range(20))
+            at = latest
+    finally:
+        reader.stop()
+    assert 20 <= taken < 40

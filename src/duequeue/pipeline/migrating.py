@@ -1,8 +1,9 @@
 """`migrate`: a queue moves from one database to another while both are in use.
 
 Each round leases what nobody holds at the source, due or not, offers it at the target, and then
-deletes it at the source. What a consumer holds stays until it is settled there. Run again after a
-crash, with the same checkpoint, a round that was offered is not offered again.
+deletes it at the source. What a consumer holds stays until it is settled there; once there is
+nothing else, the last round is over. Run again after a crash, with the same checkpoint, a round
+that was offered is not offered again.
 """
 
 from functools import partial
@@ -14,17 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.bulk import OfferCounts
-from duequeue.codec import BytesCodec
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
 from duequeue.pipeline.queries import Tally, run_query
-from duequeue.queue import Queue
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.source import DueQueueSource
 
 OBSERVED = "migrated"
+# Producers may be faster than we are.
 MOST_ROUNDS = 100
 
 
@@ -60,8 +60,8 @@ def migrate(
     told, tally = progress or Silence(), Tally(OBSERVED)
     told.step(f"moving {queue}")
     path = Folder(spark, checkpoint).path
+    left = _Left(free=0, held=0)
     for _ in range(MOST_ROUNDS):
-        before = tally.counts.get("moved", 0)
         writer = (
             _messages(spark, reading, switched=switched)
             .writeStream.format(DueQueueSource.name())
@@ -75,9 +75,10 @@ def migrate(
             lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
             forever=False,
         )
-        if tally.counts.get("moved", 0) == before:
+        left = _left(reading)
+        if not left.free:
             break
-    return Migrated(tally.counts.get("moved", 0), _left(source, queue, codec))
+    return Migrated(tally.counts.get("moved", 0), sum(left))
 
 
 def _messages(spark: SparkSession, reading: dict[str, Any], *, switched: bool) -> DataFrame:
@@ -100,14 +101,12 @@ def _check_apart(old: OpenBulk, new: OpenBulk) -> None:
         raise ValueError("target must be another database than source, but both are the same")
 
 
-class _AsStored(BytesCodec):
-    """Payloads of a type that need not be known to be counted."""
-
-    def __init__(self, type_name: str) -> None:
-        self.type_name = type_name
+class _Left(NamedTuple):
+    free: int
+    held: int
 
 
-def _left(url: str, name: str, codec: str) -> int:
-    with Queue.open(url, name, codec=_AsStored(codec)) as queue:
-        stats = queue.stats()
-        return stats.due + stats.leased + stats.future
+def _left(reading: dict[str, str]) -> _Left:
+    with OpenBulk(parse(reading)) as source:
+        counts = source.run(partial(source.store.counts, source.now()))
+    return _Left(counts.due + counts.future, counts.leased)

@@ -4,6 +4,7 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from time import monotonic
+from typing import NamedTuple
 
 from duequeue.bulk import BatchId, Reach, StreamBatch
 from duequeue.instants import LATEST
@@ -19,16 +20,26 @@ STALE_AFTER = 7 * 24 * 3_600_000
 NO_LIMIT = 2**63 - 1
 
 
+class RunLimit(NamedTuple):
+    """What a run takes that ends by itself: how far it reaches, and about how many messages.
+
+    Messages that are changed all the time are within its reach all the time.
+    """
+
+    reach: Reach
+    messages: int
+
+
 class StreamLeases:
     """Leases, extends and acks the batches of one consumer; lives on the driver.
 
     One thread does the work that Spark need not wait for: the acks of the last batch, and leasing
-    the next one. What it could not do is raised at the next call. A reach, if given, ends the
+    the next one. What it could not do is raised at the next call. A limit, if given, ends the
     query: what lies beyond is for another run.
     """
 
     def __init__(
-        self, bulk: OpenBulk, options: Options, consumer: str, reach: Reach | None
+        self, bulk: OpenBulk, options: Options, consumer: str, limit: RunLimit | None
     ) -> None:
         self._bulk = bulk
         self._lease_millis = options.lease
@@ -36,7 +47,8 @@ class StreamLeases:
         partitions = options.num_partitions or os.cpu_count() or 1
         self._slice_size = max(SLICE_ROWS, -(-options.max_messages_per_trigger // partitions))
         self._due_until = LATEST if options.include_future else None
-        self._reach = reach
+        self._reach = limit and limit.reach
+        self._left = limit.messages if limit else NO_LIMIT
         self._acked = 0
         self._acking: Future[int] | None = None
         self._ahead: Future[StreamBatch | None] | None = None
@@ -51,10 +63,11 @@ class StreamLeases:
         Without a next batch Spark may not ask again: then the acks are waited for.
         """
         self._ack(done)
-        batch = self._next(done + 1, limit)
+        batch = self._next(done + 1, limit) if self._left > 0 else None
+        self._left -= batch.rows if batch else 0
         if batch is None:
             self._wait_for_acks()
-        elif batch.rows >= limit:
+        elif batch.rows >= limit and self._left > 0:
             self._ahead = self._thread.submit(self._lease, done + 2, limit)
         return batch
 

@@ -21,7 +21,7 @@ from duequeue.spark.batch_reader import PAGE_ROWS
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import ATTEMPT, RowReader
-from duequeue.spark.stream_leases import StreamLeases
+from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases
 from duequeue.store import Burial, Lease
 
 _ALL = 2**31 - 1
@@ -42,7 +42,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._leases: StreamLeases | None = None
-        self._reach: Reach | None = None
+        self._limit: RunLimit | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
         """Begin as a new consumer, unless the user has named it.
@@ -59,8 +59,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note what is there now."""
         with OpenBulk(self._options) as bulk:
-            due_until = LATEST if self._options.include_future else bulk.now()
-            self._reach = Reach(due_until, bulk.run(bulk.store.last_id))
+            now, last_id = bulk.now(), bulk.run(bulk.store.last_id)
+            if self._options.include_future:
+                counts = bulk.run(partial(bulk.store.counts, now))
+                here = counts.due + counts.leased + counts.future
+                self._limit = RunLimit(Reach(LATEST, last_id), here)
+            else:
+                self._limit = RunLimit(Reach(now, last_id), NO_LIMIT)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Ack what Spark has committed, and lease what is due."""
@@ -111,7 +116,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _leases_of(self, consumer: str) -> StreamLeases:
         if self._leases is None:
             bulk = OpenBulk(self._options)
-            self._leases = StreamLeases(bulk, self._options, consumer, self._reach)
+            self._leases = StreamLeases(bulk, self._options, consumer, self._limit)
         return self._leases
 
 

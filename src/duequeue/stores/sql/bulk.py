@@ -17,6 +17,7 @@ class SqlBulk(SqlStage, SqlStreams):
         self.kind_id = kind.id
         messages = SqlStore(kind, settling, SWEEP_INTERVAL, Watermark())
         self.notify = messages.notify
+        self.counts = messages.counts
         SqlStage.__init__(self, kind.id, settling)
         SqlStreams.__init__(self, kind.id, messages, settling)
 
