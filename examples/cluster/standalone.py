@@ -16,6 +16,7 @@ import pyspark
 from duequeue.spark.session import find_java
 
 LOOPBACK = "127.0.0.1"
+PATIENCE_SECONDS = 120
 HOME = Path(pyspark.__file__).parent
 
 
@@ -81,9 +82,12 @@ def _program(name: str, folder: Path, ready: str, *arguments: str) -> Iterator[i
 
 
 def _await(process: "subprocess.Popen[bytes]", read_line: Callable[[], str], word: str) -> None:
+    gives_up_at = time.monotonic() + PATIENCE_SECONDS
     while word not in (line := read_line()):
         if not line and process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended with {process.returncode}: see its log")
+        if time.monotonic() > gives_up_at:
+            raise RuntimeError(f"{process.args!r} is not ready after {PATIENCE_SECONDS} seconds")
         if not line:
             time.sleep(0.1)
 

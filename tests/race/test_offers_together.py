@@ -8,10 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from duequeue import AsyncQueue, ManualClock, Message, OfferOutcome
+from duequeue import AsyncQueue, ManualClock, Message, OfferOutcome, Queue
 from tests.contract.phrases import DAY, PATIENCE, in_background
 from tests.race.conftest import OpenRival
 from tests.race.together import together
+from tests.sql.wire import Wire
 
 CALLERS = 16
 ROUNDS = 30
@@ -47,23 +48,17 @@ def test_of_many_who_offer_one_key_one_creates_it(open_rival: OpenRival) -> None
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
-def test_they_share_commits(open_rival: OpenRival, watch: psycopg.Connection) -> None:
-    queue = open_rival()
+def test_they_share_commits(store_url: str, clock: ManualClock) -> None:
+    with Wire(store_url) as wire, Queue.open(wire.url, "orders", clock=clock) as queue:
 
-    def offer_all(caller: int) -> None:
-        for round_ in range(ROUNDS):
-            queue.offer(f"{caller}-{round_}", round_, DAY)
+        def offer_all(caller: int) -> None:
+            for round_ in range(ROUNDS):
+                queue.offer(f"{caller}-{round_}", round_, DAY)
 
-    before = written(watch)
-    together(*(partial(offer_all, caller) for caller in range(CALLERS)))
-    assert written(watch) - before < CALLERS * ROUNDS / 2
-
-
-def written(watch: psycopg.Connection) -> int:
-    """How many transactions have written to this server so far."""
-    row = watch.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").fetchone()
-    assert row is not None
-    return int(row[0])
+        callers = [partial(offer_all, caller) for caller in range(CALLERS)]
+        traffic = wire.traffic_of(lambda: together(*callers))
+        assert queue.stats().total == CALLERS * ROUNDS
+    assert 0 < traffic.transactions < CALLERS * ROUNDS / 2
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
