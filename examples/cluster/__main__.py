@@ -1,14 +1,14 @@
 """Watch a cluster at work: ingest, deliver while an executor is killed, archive, count.
 
-A master and two workers on loopback, and PostgreSQL. `python -m examples.cluster --help`.
+A master and two workers on loopback, and PostgreSQL: a server of its own, or an empty database of
+yours. `python -m examples.cluster --help`.
 """
 
-import argparse
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from time import monotonic
@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue import History
+from duequeue.cli.address import URL_VARIABLE, DiscreetParser, add_url
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
 from duequeue.spark import cluster_session
+from examples.cluster.postgres import own_postgres
 from examples.cluster.standalone import Cluster, standalone
-from tests.fixtures.postgres import own_server
 
 QUEUE = "reminders"
 ROUNDS = 10
@@ -63,23 +65,36 @@ def double(batch: list[Received]) -> list[Any]:
 
 def main() -> int:
     """Run the demo, and tell whether the counts agree."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = DiscreetParser(prog="python -m examples.cluster", description=__doc__)
+    add_url(parser, required=False)
     parser.add_argument("--messages", type=int, default=1_000_000)
-    messages: int = parser.parse_args().messages
+    given = parser.parse_args()
+    messages: int = given.messages
     voice = Voice()
     voice.step("starting PostgreSQL, a master and two workers")
     with (
         tempfile.TemporaryDirectory(prefix="duequeue-cluster-") as name,
-        own_server({}) as server,
+        nullcontext(_empty(given.url)) if given.url else own_postgres() as url,
         standalone(Path(name)) as cluster,
         _session(cluster.master) as spark,
     ):
-        counted = run(spark, cluster, server.create_database(), Path(name), messages, voice)
+        counted = run(spark, cluster, url, Path(name), messages, voice)
     print(
         f"created {counted.created:,}, delivered {counted.delivered:,}, "
         f"archived {counted.archived:,}"
     )
     return 0 if set(counted) == {messages} else 1
+
+
+def _empty(url: str) -> str:
+    """Refuse a database that is in use: its history would be archived into a folder that goes."""
+    with History.open(url) as history:
+        if history.kinds():
+            raise SystemExit(
+                f"--url, or {URL_VARIABLE}, must name an empty database, but this one has queues; "
+                "without either, a server is started for the demo"
+            )
+    return url
 
 
 def run(

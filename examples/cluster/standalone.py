@@ -44,7 +44,7 @@ def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[C
     """Run a cluster for as long as the block lasts; its logs and files lie in the folder."""
     find_java()
     os.environ["SPARK_LOCAL_IP"] = LOOPBACK
-    port = _free_port()
+    port = free_port()
     master = f"spark://{LOOPBACK}:{port}"
     with ExitStack() as running:
         place = ("--host", LOOPBACK, "--webui-port", "0")
@@ -92,7 +92,8 @@ def _await(process: "subprocess.Popen[bytes]", read_line: Callable[[], str], wor
             time.sleep(0.1)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

@@ -4,6 +4,7 @@ As in `store.py`, an operation is a generator of commands, run by a session. Bat
 their columns are `key`, `payload`, `due_at`, `headers` and `replace`, sorted by key, each key once.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -77,6 +78,11 @@ class SnapshotPart(NamedTuple):
     first: int
     last: int
     snapshot: str | None
+
+
+def default_parts() -> int:
+    """Cut into as many parts as there are processors here, unless told otherwise."""
+    return os.cpu_count() or 1
 
 
 class BulkStore(Protocol):

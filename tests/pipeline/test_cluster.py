@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from duequeue.cli.address import URL_VARIABLE
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.timeout(600)
-def test_every_message_arrives_although_an_executor_is_killed() -> None:
+def test_every_message_arrives_although_an_executor_is_killed(postgres_url: str) -> None:
     command = [sys.executable, "-m", "examples.cluster", "--messages", "20000"]
     with subprocess.Popen(
         command,
         cwd=ROOT,
+        env={**os.environ, URL_VARIABLE: postgres_url},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

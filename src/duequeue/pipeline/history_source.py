@@ -93,20 +93,26 @@ def id_ranges(bounds: DayBounds, most_rows: int) -> list[IdRange]:
     return [IdRange(*cut) for cut in pairwise(cuts)]
 
 
+def queue_and_type(kind: str) -> tuple[str, str]:
+    """Return what a kind of message is made of."""
+    queue, _, type_name = kind.partition("|")
+    return queue, type_name
+
+
 def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
     """Return rows as Spark takes them."""
     ids, kinds, keys, due, delivered, settled, attempts, outcomes = zip(*rows, strict=True)
-    names = [kind.partition("|") for kind in kinds]
+    names = [queue_and_type(kind) for kind in kinds]
     columns = {
         "id": pa.array(ids, pa.int64()),
         "key": pa.array(keys, pa.string()),
-        "type": pa.array([type_name for _, _, type_name in names], pa.string()),
+        "type": pa.array([type_name for _, type_name in names], pa.string()),
         "due_at": _instants(due),
         "delivered_at": _instants(delivered),
         "settled_at": _instants(settled),
         "attempts": pa.array(attempts, pa.int32()),
         "outcome": pa.array(outcomes, pa.string()),
-        "queue": pa.array([name for name, _, _ in names], pa.string()),
+        "queue": pa.array([name for name, _ in names], pa.string()),
     }
     return pa.record_batch(columns)
 

@@ -13,7 +13,7 @@ from duequeue.connect import absolute, backend_for, bulk_backend_for
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
-from duequeue.pipeline.history_source import SETTLED
+from duequeue.pipeline.history_source import SETTLED, queue_and_type
 from duequeue.pipeline.progress import Progress, Silence, following
 from duequeue.pipeline.report_frames import HOUR, facts, forecast, start_of
 from duequeue.pipeline.report_page import STEPS, Period, page
@@ -50,7 +50,7 @@ def report(
     if type(days) is not int or days < 1:
         raise ValueError(f"days must be a whole number above 0, not {days!r}")
     if step not in STEPS:
-        raise ValueError(f"step must be an hour, a minute or a second, not {step!r}")
+        raise ValueError(f"step must be one {', '.join(STEPS.values())}, not {step!r}")
     now = (clock or SystemClock()).now().astimezone(UTC)
     period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
     where, told = Path(folder), progress or Silence()
@@ -115,7 +115,7 @@ def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
     register(spark)
     frames = []
     for kind in kinds:
-        queue, _, codec = kind.partition("|")
+        queue, codec = queue_and_type(kind)
         source = spark.read.format(DueQueueSource.name()).schema("deliver_at timestamp")
         messages = source.options(url=absolute(url), queue=queue, codec=codec).load()
         frames.append(messages.select(F.lit(queue).alias("queue"), "deliver_at"))

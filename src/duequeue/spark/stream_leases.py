@@ -1,12 +1,11 @@
 """What a streaming query has leased: the batch it works on, and the next one ahead of it."""
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
-from duequeue.bulk import BatchId, Reach, StreamBatch
+from duequeue.bulk import BatchId, Reach, StreamBatch, default_parts
 from duequeue.instants import LATEST
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.opening import OpenBulk
@@ -44,7 +43,7 @@ class StreamLeases:
         self._bulk = bulk
         self._lease_millis = options.lease
         self._consumer = consumer
-        partitions = options.num_partitions or os.cpu_count() or 1
+        partitions = options.num_partitions or default_parts()
         self._slice_size = max(SLICE_ROWS, -(-options.max_messages_per_trigger // partitions))
         self._due_until = LATEST if options.include_future else None
         self._reach = limit and limit.reach

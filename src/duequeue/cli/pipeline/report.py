@@ -7,7 +7,7 @@ from typing import Any
 from duequeue.cli.address import add_url
 from duequeue.cli.pipeline.running import Running, add_master, run_job
 
-STEPS = {"hour": timedelta(hours=1), "minute": timedelta(minutes=1), "second": timedelta(seconds=1)}
+STEPS = ("hour", "minute", "second")
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
@@ -37,7 +37,7 @@ def run(given: argparse.Namespace, job: Running) -> str:
         archive=given.archive,
         url=given.url,
         days=given.days,
-        step=STEPS[given.step],
+        step=timedelta(**{f"{given.step}s": 1}),
         progress=job.progress,
     )
     return f"reported on {done.settled:,} messages: {done.page}"

@@ -1,13 +1,6 @@
 """Cutting a range into parts that can be read at the same time."""
 
-import os
-
 from duequeue.bulk import SnapshotPart
-
-
-def default_parts() -> int:
-    """As many as there are processors here."""
-    return os.cpu_count() or 1
 
 
 def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:

@@ -9,8 +9,8 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
-from duequeue.bulk import MessageRow, SnapshotPart
-from duequeue.stores.sql.parts import cut, default_parts
+from duequeue.bulk import MessageRow, SnapshotPart, default_parts
+from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
 from duequeue.stores.sql.postgres.statements import queries
