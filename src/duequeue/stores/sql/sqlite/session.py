@@ -139,16 +139,20 @@ class Performer:
     def _query_each(self, command: QueryEach) -> list[Row]:
         if len(command.each) > 1:
             self._begin()
-        query, rows = QUERIES[command.name], list[Row]()
+        query, rows, cursor = QUERIES[command.name], list[Row](), self._cursor()
+        parameters = dict(command.parameters)
         for values in command.each:
-            own = dict(zip(command.columns, values, strict=True))
-            rows += self._execute(query, {**command.parameters, **own}).fetchall()
+            parameters.update(zip(command.columns, values, strict=True))
+            rows += cursor.execute(query, parameters)
         return rows
 
     def _execute(self, query: str, parameters: Parameters) -> sqlite3.Cursor:
+        return self._cursor().execute(query, parameters)
+
+    def _cursor(self) -> sqlite3.Cursor:
         cursor = self._connection.cursor()
         cursor.row_factory = None  # plain tuples, whatever rows the connection's owner prefers
-        return cursor.execute(query, parameters)
+        return cursor
 
     def _begin(self) -> None:
         if self._durability is not None and not self._connection.in_transaction:
