@@ -76,7 +76,9 @@ class Pgbench(Contender):
                 kind_id="1",
                 limit="1",
             ),
-            remove_messages=_filled("remove_messages", id="ARRAY[:id]", token=f"ARRAY[{LEASE}]"),
+            remove_messages=_filled(
+                "remove_messages", id="ARRAY[:id]", token=f"ARRAY[{LEASE}]", shared_token=LEASE
+            ),
         )
         return self._run(script, messages, 1)
 

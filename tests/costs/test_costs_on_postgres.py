@@ -42,20 +42,20 @@ def queue(wire: Wire, clock: ManualClock) -> Iterator[Queue[Any]]:
         yield queue
 
 
-# Statements, round trips, transactions, log records, log bytes, pages, rows. Of a claim and of a
-# settlement, each row is looked at twice: to lock it, and to change it. A new row makes five log
-# records: itself, its confirmation as not in conflict, and three index entries.
+# Statements, round trips, transactions, log records, log bytes, pages, rows. Of a claim,
+# each row is looked at twice: to lock it, and to change it. A new row makes five log records:
+# itself, its confirmation as not in conflict, and three index entries.
 LIMITS: dict[Calls, Cost] = {
     offers: Cost(1, 1, 1, 5, 510, 12, 0),
     repeated_offers: Cost(1, 1, 1, 1, 60, 5, 0),
     batches: Cost(1, 1, 1, 506, 53_000, 1150, 0),
     polls: Cost(1, 1, 1, 3, 230, 10, 2),
     polls_of_many: Cost(1, 1, 1, 203, 16_500, 330, 200),
-    polls_in_vain: Cost(1, 1, 1, 0, 0, 10, 0),
-    acks: Cost(1, 1, 1, 2, 115, 10, 2),
-    acks_of_many: Cost(1, 1, 1, 208, 11_800, 620, 200),
-    extensions: Cost(1, 1, 1, 3, 200, 10, 2),
-    releases: Cost(1, 1, 1, 6, 460, 18, 2),
+    polls_in_vain: Cost(1, 1, 1, 0, 0, 6, 0),
+    acks: Cost(1, 1, 1, 1, 60, 6, 1),
+    acks_of_many: Cost(1, 1, 1, 108, 6_500, 220, 100),
+    extensions: Cost(1, 1, 1, 2, 150, 6, 1),
+    releases: Cost(1, 1, 1, 5, 400, 14, 1),
 }
 
 

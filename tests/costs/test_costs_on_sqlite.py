@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from duequeue import ManualClock, Queue
+from duequeue.stores.sql.sqlite import session
 from tests.costs.calls import (
     CHUNK,
     Call,
@@ -46,8 +47,6 @@ class Meter:
     def connect(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
         connection = sqlite3.Connection(*arguments, **options)
         connection.set_trace_callback(self._statements.append)
-        # Wound back, the log would be written over.
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
         return connection
 
     def cost_of(self, call: Call) -> Cost:
@@ -65,6 +64,8 @@ class Meter:
 def meter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Meter:
     meter = Meter(tmp_path / "queue.db")
     monkeypatch.setattr(sqlite3, "connect", meter.connect)
+    # Wound back, the log would be written over.
+    monkeypatch.setattr(session, "CHECKPOINT_PAGES", 0)
     return meter
 
 

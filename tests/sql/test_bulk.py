@@ -324,6 +324,7 @@ def test_what_fills_the_disk_is_told_of_as_such(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "queue.db", isolation_level=None)) as connection:
             connection.execute("PRAGMA cache_size = 5")
             connection.execute("PRAGMA max_page_count = 100")
+            connection.execute("BEGIN IMMEDIATE")
             performer = BulkSqliteSession(str(tmp_path), "full")._performer(connection)  # noqa: SLF001 - on a connection that is limited
             with pytest.raises(sqlite3.OperationalError, match="full"):
                 drive(steps, performer)

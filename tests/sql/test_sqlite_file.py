@@ -13,6 +13,7 @@ import pytest
 from duequeue import Queue, StoreError, StoreUnavailable
 from duequeue.steps import at_once
 from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.session import SqliteSession
 from tests.fixtures.faces import Face
 from tests.sql.test_catalogues import parameters
@@ -51,6 +52,33 @@ def test_pragmas_are_applied(
         (connection,) = connections
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+
+
+@pytest.mark.parametrize(("option", "usual"), [("full", 2), ("normal", 1)])
+def test_all_but_a_claim_waits_for_the_disk(
+    path: Path, face: Face, connections: list[sqlite3.Connection], option: str, usual: int
+) -> None:
+    def level() -> int:
+        (found,) = connections[0].execute("PRAGMA synchronous").fetchone()
+        return int(found)
+
+    with face.open(f"sqlite:///{path}?synchronous={option}", "orders") as queue:
+        queue.offer("a", 1)
+        assert level() == usual
+        delivery = queue.try_poll()
+        assert delivery is not None
+        assert level() == 1
+        assert delivery.ack()
+        assert level() == usual
+
+
+def test_what_began_in_a_transaction_waits_for_the_disk(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        durability = Durability(connection, "full")
+        connection.execute("BEGIN")
+        durability.prepare("claim_messages")
+        connection.execute("COMMIT")
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
 def test_a_refused_pragma_is_an_error() -> None:

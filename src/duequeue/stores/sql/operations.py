@@ -91,11 +91,10 @@ class SqlStore:
             if rows or start.position == BEGINNING:
                 break
             start = self._watermark.sweep(now)
-        # RETURNING promises no order.
-        rows.sort(key=_position)
+        rows.sort()  # by due time and id; RETURNING promises no order
         if rows:
             claim = Claim(token, len(rows), until)
-            self._watermark.claimed(start, _position(rows[-1]), claim)
+            self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
         return [Claimed(Lease(row[1], token, now), *row[2:]) for row in rows]
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
@@ -247,7 +246,3 @@ def _outcome(created: object) -> OfferOutcome:
     if created is None:
         return OfferOutcome.IGNORED
     return OfferOutcome.CREATED if created else OfferOutcome.UPDATED
-
-
-def _position(row: Row) -> Position:
-    return Position(row[0], row[1])

@@ -61,7 +61,8 @@ class Settling:
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
         """Delete by id and token, and return the ids."""
         if self._days is None:
-            return self.rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
+            shared = {"shared_token": _shared_token(leases)}
+            return self.rows_of(QueryEach("remove_messages", shared, LEASE, pairs(leases)), now)
         columns = (*LEASE, "delivered_at")
         each = list(dict.fromkeys(leases))
         name = "remove_messages_with_history"
@@ -133,3 +134,8 @@ class Settling:
 def pairs(leases: Iterable[Lease]) -> list[Row]:
     """Return what names each lease."""
     return [lease[:2] for lease in leases]
+
+
+def _shared_token(leases: Sequence[Lease]) -> int | None:
+    token = leases[0].token
+    return token if all(lease.token == token for lease in leases) else None

@@ -62,28 +62,24 @@ RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 -- name: remove_messages
 -- Acks, and the second half of a burial. Here and in the four below, a join would do until the
 -- statistics of a drained table claim that it has one row: then the planner walks the whole table.
--- A scalar sub-select cannot be turned into a join, so each lease is looked up by its id.
+-- `(…) IS TRUE` cannot be turned into a join, so each lease is looked up by its id. Mostly all come
+-- from one claim and share its token, and the pairs need not be looked at.
 DELETE FROM duequeue_message
-WHERE id = ANY(ARRAY(
-    SELECT (
-        SELECT held.id FROM duequeue_message AS held
-        WHERE held.id = lease.id AND held.lease_token = lease.token
-        FOR UPDATE
-    )
-    FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-))
+WHERE id = ANY(CAST(:id AS bigint [])) AND (
+    lease_token = :shared_token
+    OR (
+        (id, lease_token) IN (
+            SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint []))
+        )
+    ) IS TRUE
+)
 RETURNING id;
 
 -- name: extend_leases
 UPDATE duequeue_message SET leased_until = :until
-WHERE id = ANY(ARRAY(
-    SELECT (
-        SELECT held.id FROM duequeue_message AS held
-        WHERE held.id = lease.id AND held.lease_token = lease.token
-        FOR UPDATE
-    )
-    FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-))
+WHERE id = ANY(CAST(:id AS bigint [])) AND (
+    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
+) IS TRUE
 RETURNING id;
 
 -- name: release_messages
@@ -96,27 +92,17 @@ SET due_at = (
         LIMIT 1
     ),
     leased_until = -62135596800000, lease_token = 0
-WHERE id = ANY(ARRAY(
-    SELECT (
-        SELECT held.id FROM duequeue_message AS held
-        WHERE held.id = lease.id AND held.lease_token = lease.token
-        FOR UPDATE
-    )
-    FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-))
+WHERE id = ANY(CAST(:id AS bigint [])) AND (
+    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
+) IS TRUE
 RETURNING id;
 
 -- name: give_back_messages
 UPDATE duequeue_message
 SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
-WHERE id = ANY(ARRAY(
-    SELECT (
-        SELECT held.id FROM duequeue_message AS held
-        WHERE held.id = lease.id AND held.lease_token = lease.token
-        FOR UPDATE
-    )
-    FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-))
+WHERE id = ANY(CAST(:id AS bigint [])) AND (
+    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
+) IS TRUE
 RETURNING id;
 
 -- name: park_messages
@@ -127,14 +113,12 @@ SELECT held.kind_id, held.key, held.payload, held.headers, held.asked_at,
     lease.attempts, lease.reason, :now
 FROM (
     SELECT * FROM duequeue_message
-    WHERE id = ANY(ARRAY(
-        SELECT (
-            SELECT held.id FROM duequeue_message AS held
-            WHERE held.id = lease.id AND held.lease_token = lease.token
-            FOR UPDATE
+    WHERE id = ANY(CAST(:id AS bigint [])) AND (
+        (id, lease_token) IN (
+            SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint []))
         )
-        FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
-    ))
+    ) IS TRUE
+    FOR UPDATE
 ) AS held
 INNER JOIN unnest(
     CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer []),

@@ -163,7 +163,8 @@ def _settled(connection: psycopg.Connection) -> Iterator[None]:
     except BaseException:
         _roll_back(connection)
         raise
-    connection.commit()
+    if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+        connection.commit()
 
 
 def _roll_back(connection: psycopg.Connection) -> None:

@@ -156,7 +156,8 @@ async def _settled(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
     except BaseException:
         await _roll_back(connection)
         raise
-    await connection.commit()
+    if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+        await connection.commit()
 
 
 async def _roll_back(connection: psycopg.AsyncConnection) -> None:

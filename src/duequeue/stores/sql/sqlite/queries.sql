@@ -36,7 +36,7 @@ RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
 -- Acks, and the second half of a burial.
-DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id;
+DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id, :shared_token;
 
 -- name: extend_leases
 UPDATE duequeue_message SET leased_until = :until

@@ -20,6 +20,7 @@ from duequeue.stores.sql.commands import (
     Script,
 )
 from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.errors import translate
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ QUERIES = load_queries("sqlite")
 # SQLite waits this long by itself for another writer; then the retry policy takes over, so that
 # an interruption is never kept waiting for long.
 BUSY_SECONDS = 1.0
+CHECKPOINT_PAGES = 4000
 
 
 class SqliteSession:
@@ -41,6 +43,7 @@ class SqliteSession:
         self._synchronous = synchronous
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._durability: Durability | None = None
         self._closed = False
 
     def run(self, operation: Operation[T]) -> T:
@@ -50,6 +53,7 @@ class SqliteSession:
                 raise QueueClosed("the queue was closed while this call ran")
             if self._connection is None:
                 self._connection = _connect(self._path, self._synchronous)
+                self._durability = Durability(self._connection, self._synchronous)
             connection = self._connection
             try:
                 result = drive(operation(), self._performer(connection))
@@ -69,7 +73,7 @@ class SqliteSession:
                 self._connection.close()
 
     def _performer(self, connection: sqlite3.Connection) -> Callable[[Any], object]:
-        return Performer(connection)
+        return Performer(connection, self._durability)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -92,7 +96,7 @@ class BorrowedSqliteSession:
         commits_by_itself = autocommit is True or connection.isolation_level is None
         if not connection.in_transaction and commits_by_itself:
             raise ValueError("connection has no open transaction: execute BEGIN on it first")
-        self._perform = Performer(connection, owned=False)
+        self._perform = Performer(connection)
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; the caller commits."""
@@ -106,14 +110,18 @@ class BorrowedSqliteSession:
 
 
 class Performer:
-    """Carries out commands on a connection; on a borrowed one it begins nothing."""
+    """Carries out commands on a connection; one without a durability of ours is borrowed."""
 
-    def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, durability: Durability | None = None
+    ) -> None:
         self._connection = connection
-        self._owned = owned
+        self._durability = durability
 
     def __call__(self, command: Command) -> object:
         """Carry out one command."""
+        if self._durability is not None:
+            self._durability.prepare(getattr(command, "name", ""))
         match command:
             case Query(name, parameters):
                 return self._execute(QUERIES[name], parameters).fetchall()
@@ -131,19 +139,23 @@ class Performer:
     def _query_each(self, command: QueryEach) -> list[Row]:
         if len(command.each) > 1:
             self._begin()
-        query, rows = QUERIES[command.name], list[Row]()
+        query, rows, cursor = QUERIES[command.name], list[Row](), self._cursor()
+        parameters = dict(command.parameters)
         for values in command.each:
-            own = dict(zip(command.columns, values, strict=True))
-            rows += self._execute(query, {**command.parameters, **own}).fetchall()
+            parameters.update(zip(command.columns, values, strict=True))
+            rows += cursor.execute(query, parameters)
         return rows
 
     def _execute(self, query: str, parameters: Parameters) -> sqlite3.Cursor:
+        return self._cursor().execute(query, parameters)
+
+    def _cursor(self) -> sqlite3.Cursor:
         cursor = self._connection.cursor()
         cursor.row_factory = None  # plain tuples, whatever rows the connection's owner prefers
-        return cursor.execute(query, parameters)
+        return cursor
 
     def _begin(self) -> None:
-        if self._owned and not self._connection.in_transaction:
+        if self._durability is not None and not self._connection.in_transaction:
             self._connection.execute("BEGIN IMMEDIATE")
 
 
@@ -164,6 +176,7 @@ def _connect(path: str, synchronous: str) -> sqlite3.Connection:
     try:
         _apply_pragma(connection, "journal_mode", "wal")
         _apply_pragma(connection, "synchronous", {"full": 2, "normal": 1}[synchronous])
+        _apply_pragma(connection, "wal_autocheckpoint", CHECKPOINT_PAGES)
     except BaseException:
         connection.close()
         raise
