@@ -122,7 +122,7 @@ def test_rows_on_their_way_into_the_archive_are_counted_once(
     assert done.settled == 2
 
 
-@pytest.mark.parametrize("step", ["live_rows", "_live"])
+@pytest.mark.parametrize("step", ["live_rows", "_live", "_archived"])
 def test_rows_that_are_archived_while_a_report_reads_are_counted_once(
     spark: SparkSession,
     tmp_path: Path,
