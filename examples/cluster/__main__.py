@@ -14,10 +14,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
+import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue import History
-from duequeue.cli.address import URL_VARIABLE, DiscreetParser, add_url
+from duequeue.cli.address import DiscreetParser
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
@@ -66,7 +66,9 @@ def double(batch: list[Received]) -> list[Any]:
 def main() -> int:
     """Run the demo, and tell whether the counts agree."""
     parser = DiscreetParser(prog="python -m examples.cluster", description=__doc__)
-    add_url(parser, required=False)
+    parser.add_argument(
+        "--url", help="an empty PostgreSQL database; without it, a server of its own"
+    )
     parser.add_argument("--messages", type=int, default=1_000_000)
     given = parser.parse_args()
     messages: int = given.messages
@@ -88,12 +90,13 @@ def main() -> int:
 
 def _empty(url: str) -> str:
     """Refuse a database that is in use: its history would be archived into a folder that goes."""
-    with History.open(url) as history:
-        if history.kinds():
-            raise SystemExit(
-                f"--url, or {URL_VARIABLE}, must name an empty database, but this one has queues; "
-                "without either, a server is started for the demo"
-            )
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT to_regclass('duequeue_message')").fetchone()
+    if found != (None,):
+        raise SystemExit(
+            "--url must name an empty database, but this one has queues; "
+            "without it, a server is started for the demo"
+        )
     return url
 
 

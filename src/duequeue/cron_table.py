@@ -75,8 +75,8 @@ class CronTable(Protocol):
     def glance(self, prefix: str, config_hash: str, since: int) -> CronSteps[Glance | None]:
         """Look, in one indexed read, at a prefix and its ticks from `since` on."""
 
-    def lock(self, prefix: str) -> CronSteps[CronRow]:
-        """Keep everybody else from this prefix until the transaction ends."""
+    def lock(self, prefix: str, now: int) -> CronSteps[CronRow]:
+        """Keep everybody else from this prefix until the transaction, begun now, ends."""
 
     def save(self, prefix: str, row: CronRow) -> CronSteps[None]:
         """Write the row of a locked prefix."""

@@ -1,8 +1,10 @@
 """A holder and a rival reach for the same message: one of them wins, and nothing is lost."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome, State
@@ -10,7 +12,8 @@ from tests.contract.phrases import DEFAULT_LEASE, MINUTE, claim, snapshot
 from tests.fixtures.faces import DeliveryFace, QueueFace
 from tests.fixtures.stores import START
 from tests.race.conftest import OpenRival
-from tests.race.together import alternating
+from tests.race.together import PATIENCE, alternating
+from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
 CREATED, UPDATED = OfferOutcome.CREATED, OfferOutcome.UPDATED
 
@@ -144,3 +147,44 @@ def test_revive_against_offer(
         outcomes = alternating(number, partial(holder.revive, held.key), update)
         assert outcomes in {(True, UPDATED), (False, CREATED)}
         assert snapshot(rival, held.key).payload == "new"
+
+
+def ack_of_two_claims(held: DeliveryFace, other: DeliveryFace, holder: QueueFace) -> bool:
+    return holder.ack_many([held, other]) == 2
+
+
+SETTLEMENTS: dict[str, Callable[[DeliveryFace, DeliveryFace, QueueFace], bool]] = {
+    "ack": lambda held, _, __: held.ack(),
+    "ack of two claims": ack_of_two_claims,
+    "extend": lambda held, _, __: held.extend(),
+    "release": lambda held, _, __: held.release(),
+    "bury": lambda held, _, __: held.bury("broken"),
+}
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("settle", SETTLEMENTS.values(), ids=SETTLEMENTS)
+def test_a_settlement_that_waits_for_an_update_loses(
+    holder: QueueFace,
+    store_url: str,
+    watch: psycopg.Connection,
+    settle: Callable[[DeliveryFace, DeliveryFace, QueueFace], bool],
+) -> None:
+    """Its statement began before the update was committed, and must look at the row again."""
+    holder.offer("a", "old", START)
+    held = claim(holder)
+    holder.offer("b", "old", START)
+    other = claim(holder)
+    with (
+        psycopg.connect(store_url) as connection,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        connection.execute(
+            "UPDATE duequeue_message SET payload = '\"new\"', lease_token = 0 WHERE key = 'a'"
+        )
+        settled = thread.submit(settle, held, other, holder)
+        until_one(watch, WAITING_FOR_A_LOCK)
+        connection.commit()
+        assert not settled.result(PATIENCE)
+    stored = snapshot(holder, "a")
+    assert (stored.payload, stored.attempts) == ("new", 1)

@@ -1,5 +1,6 @@
 """What a stream can be asked for beside: whose lease it is, what is not due yet, a history."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Outcome, Queue
+from duequeue.bulk import BatchId, Reach
+from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.rows import full_schema
+from duequeue.spark.stream_leases import NO_LIMIT, STALE_AFTER
 from duequeue.spark.stream_reader import StreamReader
 from tests.spark.frames import FUTURE, PAST
 from tests.spark.streams import run_through, stream, to_function
@@ -62,3 +66,24 @@ def test_a_run_ends_though_messages_keep_changing(url: str, queue: Queue[Any]) -
     finally:
         reader.stop()
     assert 20 <= taken < 40
+
+
+def test_a_named_consumer_whose_old_batch_is_forgotten_begins_anew(
+    url: str, queue: Queue[Any]
+) -> None:
+    queue.offer("a", 1, PAST)
+    options = parse({"url": url, "queue": "orders", "consumerId": "me"})
+    with OpenBulk(options) as bulk:
+        long_ago = bulk.now() - 2 * STALE_AFTER
+        batch, reach = BatchId("me", 3), Reach(bulk.now(), NO_LIMIT)
+        bulk.run(partial(bulk.store.lease, batch, 10, 10, bulk.now(), long_ago, reach))
+    queue.drop("a")
+    reader = StreamReader(options, full_schema(options))
+    try:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadMaxRows(10))
+        assert reader.initialOffset() == start, "Spark asks again"
+        assert reader.partitions(start, end) == []
+        assert reader.partitions({"consumer": "me", "sequence": 0}, {**end, "sequence": 2}) == []
+    finally:
+        reader.stop()

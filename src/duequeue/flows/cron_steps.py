@@ -72,7 +72,7 @@ def standing(row: CronRow, config_hash: str) -> Standing:
 
 def install(store: Store, order: Order, now: int) -> Steps[Report]:
     """Carry out an order."""
-    row = yield from store.cron.lock(order.prefix)
+    row = yield from store.cron.lock(order.prefix, now)
     undelivered: set[int] = set()
     if order.takes_over:
         row = _taken_over(row, order)
@@ -93,7 +93,7 @@ def uninstall(cron: CronTable, prefix: str, config_hash: str, now: int) -> Steps
     """Remove the undelivered ticks of one configuration, and count them."""
     if (yield from cron.glance(prefix, config_hash, 0)) is None:
         return 0
-    row = yield from cron.lock(prefix)
+    row = yield from cron.lock(prefix, now)
     held = yield from cron.hold_undelivered(prefix)
     gone = [tick for tick in held if tick.config_hash == config_hash]
     yield from cron.remove(prefix, gone, now)
@@ -104,7 +104,7 @@ def uninstall(cron: CronTable, prefix: str, config_hash: str, now: int) -> Steps
 
 def pause(cron: CronTable, prefix: str, now: int) -> Steps[bool]:
     """Remove every undelivered tick, and have none created; tell whether that is a change."""
-    row = yield from _locked_if_installed(cron, prefix)
+    row = yield from _locked_if_installed(cron, prefix, now)
     if row is None or row.paused:
         return False
     held = yield from cron.hold_undelivered(prefix)
@@ -115,18 +115,18 @@ def pause(cron: CronTable, prefix: str, now: int) -> Steps[bool]:
 
 def resume(cron: CronTable, prefix: str, now: int) -> Steps[bool]:
     """Have ticks created again from now on; those of the pause are not missed."""
-    row = yield from _locked_if_installed(cron, prefix)
+    row = yield from _locked_if_installed(cron, prefix, now)
     if row is None or not row.paused:
         return False
     yield from cron.save(prefix, row._replace(paused=False, created_until=now))
     return True
 
 
-def _locked_if_installed(cron: CronTable, prefix: str) -> Steps[CronRow | None]:
+def _locked_if_installed(cron: CronTable, prefix: str, now: int) -> Steps[CronRow | None]:
     """Lock without leaving a row behind for a prefix that nobody ever installed."""
     if (yield from cron.glance(prefix, "", 0)) is None:
         return None
-    row = yield from cron.lock(prefix)
+    row = yield from cron.lock(prefix, now)
     return row if row.installed else None
 
 

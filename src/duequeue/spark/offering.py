@@ -38,6 +38,7 @@ def offer(
     if counts is None:
         raise StoreError(
             f"the DataFrame was offered to {queue!r}, but the note of what became of it is gone: "
-            "somebody has removed it from duequeue_stream_commit"
+            "the connection was lost as it was read, or somebody removed it from "
+            "duequeue_stream_commit"
         )
     return counts

@@ -29,6 +29,11 @@ class RunLimit(NamedTuple):
     messages: int
 
 
+def forget_stale(bulk: OpenBulk) -> None:
+    """Forget batches that nobody will ask for."""
+    bulk.run(partial(bulk.store.forget_stale, bulk.now() - STALE_AFTER))
+
+
 class StreamLeases:
     """Leases, extends and acks the batches of one consumer; lives on the driver.
 
@@ -53,7 +58,7 @@ class StreamLeases:
         self._ahead: Future[StreamBatch | None] | None = None
         self._look_at = 0.0
         self._thread = ThreadPoolExecutor(1, "duequeue-stream")
-        self._bulk.run(partial(bulk.store.forget_stale, bulk.now() - STALE_AFTER))
+        forget_stale(bulk)
         self._heartbeat = Heartbeat(self._extend, options.lease / 3000)
 
     def advance(self, done: int, limit: int) -> StreamBatch | None:

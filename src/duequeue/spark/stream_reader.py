@@ -21,7 +21,7 @@ from duequeue.spark.batch_reader import PAGE_ROWS
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import ATTEMPT, RowReader
-from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases
+from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
 from duequeue.store import Burial, Lease
 
 _ALL = 2**31 - 1
@@ -77,7 +77,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the slices of a batch; after a restart it may be one of the run before."""
-        if start["sequence"] == end["sequence"]:
+        if start["sequence"] == end["sequence"] or "slices" not in end:  # nothing was leased
             return []
         self._leases_of(end["consumer"])  # keeps its leases alive
         batch = BatchId(end["consumer"], end["sequence"])
@@ -110,6 +110,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _acked(self, consumer: str) -> int:
         with OpenBulk(self._options) as bulk:
+            forget_stale(bulk)  # Spark asks more than once, and must get the same answer
             first = bulk.run(partial(bulk.store.first_batch, consumer))
         return first.sequence - 1 if first else 0
 

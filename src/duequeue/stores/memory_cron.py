@@ -33,7 +33,7 @@ class MemoryCronTable:
         return None if row is None else Glance(row, self._known(prefix, config_hash, since))
 
     @at_once
-    def lock(self, prefix: str) -> CronRow:
+    def lock(self, prefix: str, now: int) -> CronRow:  # noqa: ARG002 - there is nothing to prepare
         """Look up: the session's lock is lock enough."""
         return self._crons.rows.get(prefix, CronRow())
 

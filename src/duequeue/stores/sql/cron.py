@@ -24,8 +24,9 @@ class SqlCronTable:
             return None
         return Glance(_cron_row(rows[0]), frozenset(row[6] for row in rows if row[6] is not None))
 
-    def lock(self, prefix: str) -> CronSteps[CronRow]:
+    def lock(self, prefix: str, now: int) -> CronSteps[CronRow]:
         """Lock the row, made now if there is none."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         rows: list[Row] = yield Query("lock_cron", self._of(prefix))
         return _cron_row(rows[0])

@@ -174,6 +174,7 @@ class SqlStore:
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
         """Offer the newest burial as a new message; forget the burial if that created one."""
+        yield from self._settling.prepare(now)
         yield BEGIN
         rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
         if not rows:

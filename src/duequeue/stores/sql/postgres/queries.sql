@@ -372,8 +372,8 @@ SELECT key, updated_at IS NULL AS created, (
 FROM changed;
 
 -- name: remove_messages_with_history
--- Acks. What is held is looked up lease by lease and locked, as in remove_messages, so that what is
--- deleted is what a row is kept of. Here and below, a part of the statement that only writes runs to
+-- Acks. What is held is looked up lease by lease and locked, so that what is deleted is what a row is
+-- kept of. Here and below, a part of the statement that only writes runs to
 -- its end although nothing reads it.
 WITH held AS MATERIALIZED (
     SELECT message.*, lease.delivered_at

@@ -32,12 +32,12 @@ class PostgresSnapshots:
         """Export a snapshot and cut the table by its pages.
 
         Not behind a pooler: nobody would hear there that all is read, and a snapshot that is kept
-        keeps the dead rows of the whole database.
+        keeps the dead rows of the whole database. One part shows one moment without it.
         """
         if self._settings.pooled_by_transaction:
             with translated(self._settings.address), closing(self._connect()) as connection:
                 ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
-            return cut(first, last, LAST_PAGE, parts or default_parts(), None)
+            return cut(first, last, LAST_PAGE, parts or 1, None)
         with translated(self._settings.address), ExitStack() as opened:
             listening = opened.enter_context(closing(self._connect()))
             listening.execute(_LISTEN)
