@@ -71,6 +71,10 @@ class Reach(NamedTuple):
     last_id: int
 
 
+# Nobody comes back to a batch, or for a note, after so many milliseconds.
+STALE_AFTER = 7 * 24 * 3_600_000
+
+
 class SnapshotPart(NamedTuple):
     """A range of the table to read, in the snapshot of that name if the store has such."""
 

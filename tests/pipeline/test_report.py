@@ -220,7 +220,7 @@ def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         report(spark, folder=tmp_path, archive=tmp_path / "nowhere")
     with pytest.raises(ValueError, match="days must be a whole number above 0"):
         report(spark, folder=tmp_path, archive=tmp_path, days=0)
-    with pytest.raises(ValueError, match="step must be one hour, minute, second"):
+    with pytest.raises(ValueError, match="step must be one hour or one minute or one second"):
         report(spark, folder=tmp_path, archive=tmp_path, step=timedelta(minutes=5))
     with pytest.raises(ValueError, match="other processes cannot reach"):
         report(spark, folder=tmp_path, url="memory:")

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Outcome, Queue
-from duequeue.bulk import BatchId, Reach
+from duequeue.bulk import STALE_AFTER, BatchId, Reach
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.rows import full_schema
-from duequeue.spark.stream_leases import NO_LIMIT, STALE_AFTER
+from duequeue.spark.stream_leases import NO_LIMIT
 from duequeue.spark.stream_reader import StreamReader
 from tests.spark.frames import FUTURE, PAST
 from tests.spark.streams import run_through, stream, to_function

@@ -93,6 +93,7 @@ class Folder:
             yield
             return
         self._files.mkdirs(self._at(""))
+        _to_disk(self._here("").parent)
         with self._here("_lock").open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

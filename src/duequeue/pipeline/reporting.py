@@ -50,7 +50,7 @@ def report(
     if type(days) is not int or days < 1:
         raise ValueError(f"days must be a whole number above 0, not {days!r}")
     if step not in STEPS:
-        raise ValueError(f"step must be one {', '.join(STEPS.values())}, not {step!r}")
+        raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
     now = (clock or SystemClock()).now().astimezone(UTC)
     period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
     where, told = Path(folder), progress or Silence()

@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
-from duequeue.bulk import BatchId, Reach, StreamBatch, default_parts
+from duequeue.bulk import STALE_AFTER, BatchId, Reach, StreamBatch, default_parts
 from duequeue.instants import LATEST
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.opening import OpenBulk
@@ -15,7 +15,6 @@ from duequeue.spark.options import Options
 LOOK_EVERY = 0.1
 # Smaller slices would cost more to start than to read.
 SLICE_ROWS = 1000
-STALE_AFTER = 7 * 24 * 3_600_000
 NO_LIMIT = 2**63 - 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from duequeue.bulk import OfferCounts, StageId
+from duequeue.bulk import STALE_AFTER, OfferCounts, StageId
 from duequeue.errors import StoreError
 from duequeue.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
@@ -16,8 +16,6 @@ from duequeue.stores.sql.settling import Settling
 
 # The number of a batch that is no stream's; those of Spark begin with 0.
 ALONE = -1
-# Who has not taken a note away by then will not come any more.
-STALE_AFTER = 7 * 24 * 3_600_000
 
 
 class SqlStage:
