@@ -7,4 +7,5 @@ spark_contender.py, reminders.py       contenders on Spark: one session, the sam
 servers.py, debian.py                  an empty store for each measurement; programs to unpack
 running.py, measure.py, partner.py     rounds; one measurement; its second process
 results.py, report.py, plots.py, publish.py
+retention/                              a week of messages, from offer to report
 """

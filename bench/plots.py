@@ -55,13 +55,12 @@ def draw(results: Results, folder: Path) -> list[str]:
         "spark-memory": lambda: _curves(results, "spark-memory", "micro-batches", "MB"),
         "processes": lambda: _scaling(results),
     }
-    return [name for name, picture in pictures.items() if _save(picture, folder / name)]
+    drawn = {name: picture() for name, picture in pictures.items()}
+    return [name for name, figure in drawn.items() if figure and save(figure, folder / name)]
 
 
-def _save(picture: Callable[[], Figure | None], path: Path) -> bool:
-    figure = picture()
-    if figure is None:
-        return False
+def save(figure: Figure, path: Path) -> bool:
+    """Save a picture in both formats."""
     figure.savefig(path.with_suffix(".png"), dpi=150, bbox_inches="tight")
     figure.savefig(path.with_suffix(".svg"), bbox_inches="tight", metadata={"Date": None})
     return True

@@ -16,7 +16,7 @@ PARTS = 2
 
 # A hundred bytes of JSON, due one after the other, a millisecond apart.
 KEY = "concat('reminder-', id)"
-PAYLOAD = """concat('{"order":"', lpad(id, 10, '0'), '","text":"{text}"}')"""
+_PAYLOAD = """concat('{"order":"', lpad(id, 10, '0'), '","text":"{text}"}')"""
 DUE_AT = "1000000000000 + id"
 FILL = """
     INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)
@@ -49,10 +49,14 @@ def full_table(url: str, messages: int) -> None:
 
 def reminders(spark: SparkSession, messages: int, text: str = "x") -> DataFrame:
     """Return them as a DataFrame that is made as it is read."""
-    payload = PAYLOAD.replace("{text}", text * 68)
     return spark.range(0, messages, 1, PARTS).selectExpr(
-        f"{KEY} AS key", f"{payload} AS payload", f"{DUE_AT} AS due_at"
+        f"{KEY} AS key", f"{payload(text)} AS payload", f"{DUE_AT} AS due_at"
     )
+
+
+def payload(text: str = "x") -> str:
+    """Return a hundred bytes of JSON as an expression of Spark's."""
+    return _PAYLOAD.replace("{text}", text * 68)
 
 
 def reminder_rows(first: int, last: int) -> Iterator[pa.RecordBatch]:
