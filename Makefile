@@ -35,7 +35,7 @@ bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it
 	$(BENCH)/bin/python -m bench --quick
 
 bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDBC and COPY
-	$(BENCH)/bin/python -m bench spark
+	$(BENCH)/bin/python -m bench spark --rounds 3
 
 bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention

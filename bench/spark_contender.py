@@ -9,8 +9,6 @@ from bench.contender import Contender
 from bench.reminders import PARTS, empty_table, full_table, make_table, reminders
 from duequeue.spark import local_session
 
-WARM_UP = 100_000
-
 
 class SparkContender(Contender):
     """A contender that writes and reads DataFrames, two partitions at a time."""
@@ -35,15 +33,15 @@ class SparkContender(Contender):
         raise NotImplementedError
 
     def write_new(self, messages: int) -> float:
-        """Write into an empty table, after a write that nobody timed."""
-        self.write(reminders(self.spark, WARM_UP))
+        """Write into an empty table, after the same that nobody timed."""
+        self.write(reminders(self.spark, messages))
         empty_table(self.url)
         return self.timed_write(messages)
 
     def read_all(self, messages: int) -> float:
-        """Read every column and throw it away."""
+        """Read every column and throw it away, after the same that nobody timed."""
         full_table(self.url, messages)
-        _read_through(self.read(messages).limit(WARM_UP))
+        _read_through(self.read(messages))
         began = perf_counter()
         _read_through(self.read(messages))
         return perf_counter() - began
