@@ -6,10 +6,10 @@ BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
-.PHONY: help install test check demo cluster-demo bench bench-quick clean
+.PHONY: help install test check demo cluster-demo bench bench-quick bench-spark bench-retention clean
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 
@@ -33,6 +33,12 @@ bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by
 
 bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it
 	$(BENCH)/bin/python -m bench --quick
+
+bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDBC and COPY
+	$(BENCH)/bin/python -m bench spark --rounds 3
+
+bench-retention: $(PEERS)  ## Take a week of messages from offer to report
+	$(BENCH)/bin/python -m bench.retention
 
 clean:  ## Remove everything that the other targets made
 	rm -rf $(VENV) $(BENCH) bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

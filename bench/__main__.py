@@ -1,29 +1,27 @@
-"""Ours, the peers and the limits, side by side: `python -m bench [--quick]`."""
+"""Ours, the peers and the limits, side by side: `python -m bench [spark] [--quick]`."""
 
 import argparse
 import signal
-from pathlib import Path
 
 from bench.contenders import BY_NAME
 from bench.machine import describe
 from bench.plots import draw
-from bench.publish import publish
+from bench.publish import publish, report_folder
 from bench.report import write_report
 from bench.results import Results
 from bench.running import Run
 from bench.servers import Servers
-from bench.workloads import WORKLOADS_BY_NAME
-
-REPORT = Path(__file__).parent / "report"
+from bench.workloads import SUITES, WORKLOADS_BY_NAME
 
 
 def main() -> None:
     """Measure, print and write the report; interrupted, write what there is."""
     given = _arguments()
+    folder = report_folder(given.suite)
     if given.publish:
-        publish(REPORT)
+        publish(given.suite)
         return
-    workloads = [WORKLOADS_BY_NAME[name] for name in given.only or WORKLOADS_BY_NAME]
+    workloads = [WORKLOADS_BY_NAME[name] for name in given.only or []] or SUITES[given.suite]
     entries = [BY_NAME[name] for name in given.contender or BY_NAME]
     if given.quick:
         workloads = [workload for workload in workloads if workload.quick]
@@ -38,9 +36,9 @@ def main() -> None:
             Run(workloads, entries, rounds, given.quick, given.size).into(results, servers)
         except KeyboardInterrupt:
             print("\ninterrupted: here is what there is so far")
-    print(f"\n{write_report(results, REPORT)}")
-    draw(results, REPORT)
-    print(f"Written to {REPORT}")
+    print(f"\n{write_report(results, folder)}")
+    draw(results, folder)
+    print(f"Written to {folder}")
 
 
 def _positive(text: str) -> int:
@@ -52,6 +50,9 @@ def _positive(text: str) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument(
+        "suite", nargs="?", choices=list(SUITES), default="queues", help="what to measure (queues)"
+    )
     parser.add_argument("--quick", action="store_true", help="the most important of it alone")
     parser.add_argument("--rounds", type=_positive, help="how often each figure is taken")
     parser.add_argument(
@@ -62,7 +63,6 @@ def _arguments() -> argparse.Namespace:
         "--only",
         action="append",
         metavar="WORKLOAD",
-        choices=list(WORKLOADS_BY_NAME),
         help="measure this workload alone; may be given again",
     )
     parser.add_argument(
@@ -72,7 +72,12 @@ def _arguments() -> argparse.Namespace:
         choices=list(BY_NAME),
         help="measure this contender alone; may be given again",
     )
-    return parser.parse_args()
+    given = parser.parse_args()
+    known = [workload.name for workload in SUITES[given.suite]]
+    for name in given.only or []:
+        if name not in known:
+            parser.error(f"--only {name} is not one of {given.suite}: {', '.join(known)}")
+    return given
 
 
 if __name__ == "__main__":

@@ -77,6 +77,30 @@ class Contender:
         """Run a worker with nothing to do."""
         raise NotImplementedError
 
+    def write_new(self, messages: int) -> float:
+        """Write a table of that many messages, none of which is there; return the seconds."""
+        raise NotImplementedError
+
+    def write_equal(self, messages: int) -> float:
+        """Write the same table once more, when all of it is there."""
+        raise NotImplementedError
+
+    def write_changed(self, messages: int) -> float:
+        """Write it when all of it is there with other payloads."""
+        raise NotImplementedError
+
+    def read_all(self, messages: int) -> float:
+        """Read that many messages with everything that is known of them, and change nothing."""
+        raise NotImplementedError
+
+    def drain(self, messages: int) -> float:
+        """Take that many out and settle them; return the seconds at the pace once all is warm."""
+        raise NotImplementedError
+
+    def watch_memory(self, messages: int) -> list[float]:
+        """Do the same; return how many MB the driver had after each micro-batch."""
+        raise NotImplementedError
+
 
 def takes_part(contender: type[Contender], method: str) -> bool:
     """Tell whether a contender has a method."""

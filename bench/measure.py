@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
 from bench.contenders import open_contender
+from bench.unavailable import Unavailable
 from bench.workload import Outcome
 from bench.workloads import WORKLOADS_BY_NAME
 
@@ -64,7 +65,10 @@ def main() -> None:
     """Measure what the standard input says."""
     order = Order(**json.load(sys.stdin))
     workload = WORKLOADS_BY_NAME[order.workload]
-    contender = open_contender(order.contender, order.url)
+    try:
+        contender = open_contender(order.contender, order.url)
+    except Unavailable as reason:
+        raise SystemExit(str(reason)) from None
     try:
         outcome = workload.measure(contender, order.size)
     finally:

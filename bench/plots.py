@@ -18,6 +18,13 @@ from bench.workloads import WORKLOADS_BY_NAME
 COLOURS = {Role.OURS: "#0b6e4f", Role.PEER: "#8d99ae", Role.LIMIT: "#e0b04c"}
 MEANINGS = {Role.OURS: "DueQueue", Role.PEER: "peers", Role.LIMIT: "limits, and the seed"}
 THROUGHPUT = ("offer-one", "offer-16", "offer-batch", "poll-ack-one", "poll-ack-100", "consume")
+SPARK = (
+    "spark-write-new",
+    "spark-write-equal",
+    "spark-write-changed",
+    "spark-read",
+    "spark-stream",
+)
 WAITING = ("latency", "lateness", "burst")
 PROCESSES = ("processes-1", "processes-2", "processes-4")
 ROW_HEIGHT = 0.24
@@ -42,17 +49,18 @@ def draw(results: Results, folder: Path) -> list[str]:
     """Draw what there are figures for; return the names of the pictures."""
     pictures: dict[str, Callable[[], Figure | None]] = {
         "throughput": lambda: _panels(results, THROUGHPUT, _rates),
+        "spark": lambda: _panels(results, SPARK, _rates),
         "waiting": lambda: _panels(results, WAITING, _delays),
-        "churn": lambda: _curves(results, "churn"),
+        "churn": lambda: _curves(results, "churn", "seconds", "MB, tables and indexes"),
+        "spark-memory": lambda: _curves(results, "spark-memory", "micro-batches", "MB"),
         "processes": lambda: _scaling(results),
     }
-    return [name for name, picture in pictures.items() if _save(picture, folder / name)]
+    drawn = {name: picture() for name, picture in pictures.items()}
+    return [name for name, figure in drawn.items() if figure and save(figure, folder / name)]
 
 
-def _save(picture: Callable[[], Figure | None], path: Path) -> bool:
-    figure = picture()
-    if figure is None:
-        return False
+def save(figure: Figure, path: Path) -> bool:
+    """Save a picture in both formats."""
     figure.savefig(path.with_suffix(".png"), dpi=150, bbox_inches="tight")
     figure.savefig(path.with_suffix(".svg"), bbox_inches="tight", metadata={"Date": None})
     return True
@@ -119,7 +127,7 @@ def _labels(names: Sequence[str]) -> list[str]:
     return [BY_NAME[name].title.replace("*", "").replace("limit: ", "") for name in names]
 
 
-def _curves(results: Results, name: str) -> Figure | None:
+def _curves(results: Results, name: str, along: str, what: str) -> Figure | None:
     if not results.outcomes.get(name):
         return None
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -128,8 +136,8 @@ def _curves(results: Results, name: str) -> Figure | None:
         sizes = zip(*outcomes[-1].curves.values(), strict=True)
         axes.plot([sum(parts) for parts in sizes], label=_labels([contender])[0], linewidth=2)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("seconds")
-    axes.set_ylabel("MB, tables and indexes")
+    axes.set_xlabel(along)
+    axes.set_ylabel(what)
     axes.set_title(WORKLOADS_BY_NAME[name].title)
     axes.legend(frameon=False)
     return figure

@@ -9,14 +9,20 @@ from bench.results import Results
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "benchmarks.md"
-BEGIN, END = "<!-- report: begin -->", "<!-- report: end -->"
+REPORTS = Path(__file__).parent / "report"
 
 
-def publish(folder: Path) -> None:
-    """Rewrite the page from the results of the last run."""
+def report_folder(suite: str) -> Path:
+    """Return where the last report of a suite lies."""
+    return REPORTS / suite
+
+
+def publish(suite: str) -> None:
+    """Rewrite the page from the results of the last run of a suite."""
+    folder = report_folder(suite)
     kept = folder / "results.json"
     if not kept.exists():
-        raise SystemExit(f"there is no {kept}: run `make bench` first")
+        raise SystemExit(f"there is no {kept}: measure first")
     results = Results.read(kept)
     images = DOCS / "img"
     images.mkdir(exist_ok=True)
@@ -24,8 +30,16 @@ def publish(folder: Path) -> None:
     for name in names:
         shutil.copy(folder / f"{name}.svg", images / f"bench-{name}.svg")
     pictures = [f"![{name}](img/bench-{name}.svg)\n" for name in names]
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    text = "\n".join([BEGIN, "", *pictures, report(results), END])
-    PAGE.write_text(before + text + after)
+    put_between(suite, "\n".join([*pictures, report(results)]))
+
+
+def put_between(name: str, text: str) -> None:
+    """Replace what stands on the page between the marks of that name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    page = PAGE.read_text()
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise SystemExit(f"{PAGE} must have {begin} and {end}, once each")
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    PAGE.write_text("\n".join([before + begin, "", text, end + after]))
     print(f"Published to {PAGE}")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.contenders import BY_NAME, Role
+from bench.contenders import BY_NAME
 from bench.results import Results
 from bench.workload import Workload
 from bench.workloads import WORKLOADS_BY_NAME
@@ -12,7 +12,7 @@ WHOLE_FROM = 100
 
 def write_report(results: Results, folder: Path) -> str:
     """Write the report into a folder; return its text."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     results.write(folder / "results.json")
     text = report(results)
     (folder / "report.md").write_text(text)
@@ -71,7 +71,7 @@ def _rounds(results: Results, workload: Workload) -> str:
 def _ratio(results: Results, workload: Workload, name: str, figure: str) -> str:
     """How many times better ours is; below one, it is worse."""
     entry = BY_NAME[name]
-    if entry.role is Role.OURS or entry.against not in results.outcomes[workload.name]:
+    if entry.against == name or entry.against not in results.outcomes[workload.name]:
         return ""
     ours = results.spread(workload.name, entry.against, figure).middle
     theirs = results.spread(workload.name, name, figure).middle

@@ -8,7 +8,8 @@ from bench.contender import takes_part
 from bench.contenders import Entry
 from bench.measure import Failed, Order, measure_apart
 from bench.results import Results
-from bench.servers import Servers, Unavailable
+from bench.servers import Servers
+from bench.unavailable import Unavailable
 from bench.workload import Outcome, Workload
 
 USUAL_ROUNDS = 3

@@ -1,7 +1,5 @@
 """The servers that a run starts itself, and an empty store for each measurement."""
 
-import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -13,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from bench.debian import debian_program
+from bench.unavailable import Unavailable
 from tests.fixtures.postgres import OwnPostgresServer, own_server
 from tests.fixtures.servers import free_port
 
@@ -25,10 +25,6 @@ POSTGRES_SETTINGS = {
     "unix_socket_directories": "",
 }
 PATIENCE = 10.0
-
-
-class Unavailable(Exception):
-    """A server that this machine does not have; the reason goes into the report."""
 
 
 class Servers:
@@ -94,22 +90,8 @@ def _redis(folder: Path, fsync: str) -> Iterator[str]:
 def _beanstalkd(folder: Path) -> Iterator[str]:
     port = free_port()
     options = f"-l 127.0.0.1 -p {port} -f 0 -b"  # its log is flushed at every write
-    with _running([_debian_program("beanstalkd"), *options.split(), str(folder)], port):
+    with _running([str(debian_program("beanstalkd")), *options.split(), str(folder)], port):
         yield f"beanstalk://127.0.0.1:{port}"
-
-
-def _debian_program(name: str) -> str:
-    """Return a program of the Debian package of that name, installed first if we may."""
-    if found := shutil.which(name):
-        return found
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise Unavailable(f"no {name}: install the Debian package {name}, or run as root")
-    print(f"installing the Debian package {name}", flush=True)
-    command = ["apt-get", "install", "--yes", "--no-install-recommends", name]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    if found := shutil.which(name):
-        return found
-    raise Unavailable(f"no {name}: apt-get could not install it")
 
 
 @contextmanager

@@ -39,20 +39,22 @@ class Entry:
         return found
 
 
-def _ours(name: str, title: str, store: str, face: str, *, quick: bool = True) -> Entry:
+def _ours(
+    name: str, title: str, store: str, face: str, *, against: str = "", quick: bool = True
+) -> Entry:
     return Entry(
         name,
         f"**DueQueue**, {title}",
         store,
         f"contenders.duequeue_{face}",
         Role.OURS,
-        name,
+        against or name,
         quick,
     )
 
 
-def _limit(name: str, title: str, path: str) -> Entry:
-    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT, quick=True)
+def _limit(name: str, title: str, path: str, against: str = "duequeue") -> Entry:
+    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT, against, quick=True)
 
 
 def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
@@ -73,6 +75,13 @@ def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
 ENTRIES = (
     _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
     _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
+    _ours(
+        "duequeue-history",
+        "PostgreSQL, with history",
+        "postgres",
+        "history:WithHistory",
+        against="duequeue",
+    ),
     _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking", quick=False),
     _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
     _ours("duequeue-memory", "memory", "memory", "memory:InMemory", quick=False),
@@ -113,6 +122,17 @@ ENTRIES = (
     _limit("copy", "limit: COPY, same table", "copy:Copy"),
     _limit("delete-returning", "limit: DELETE RETURNING, no lease", "delete_returning:Delete"),
     _limit("fsync", "limit: one fdatasync each", "fsync:Fsync"),
+    _ours("spark", "Spark", "postgres", "spark:OnSpark"),
+    Entry(
+        "spark-jdbc",
+        "Spark's JDBC, tuned",
+        "postgres",
+        "contenders.spark_jdbc:Jdbc",
+        against="spark",
+        quick=True,
+    ),
+    _limit("copy-together", "limit: COPY, two connections", "copy_together:CopyTogether", "spark"),
+    _limit("lease-ack", "limit: a plain loop, no Spark", "lease_ack:LeaseAck", "spark"),
 )
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 

@@ -6,8 +6,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from duequeue.bulk import SnapshotPart
+from duequeue.bulk import MessageRow, SnapshotPart
 from duequeue.connect import bulk_backend_for
+from duequeue.spark.collecting import uncollected
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import RowReader
@@ -44,5 +45,12 @@ class BatchReader(DataSourceReader):
         reader = RowReader(self._schema)
         page = self._options.batch_size or PAGE_ROWS
         snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
-        for rows in snapshots.read(partition.value, page, with_payload=reader.with_payload):
-            yield reader.batch(rows)
+        pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
+        while (batch := _next_batch(reader, pages)) is not None:
+            yield batch
+
+
+def _next_batch(reader: RowReader, pages: Iterator[list[MessageRow]]) -> pa.RecordBatch | None:
+    with uncollected():
+        rows = next(pages, None)
+        return None if rows is None else reader.batch(rows)

@@ -111,10 +111,16 @@ def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arra
     if pa.types.is_timestamp(kind):
         return pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
     if name == "headers":
-        return pa.array([None if text is None else decode_headers(text) for text in values], kind)
+        return _headers(values, kind)
     if name == "payload":
         return _payloads(values, kind)
     return pa.array(values, kind)
+
+
+def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
+    if not any(values):
+        return pa.nulls(len(values), kind)
+    return pa.array([None if text is None else decode_headers(text) for text in values], kind)
 
 
 def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:

@@ -18,6 +18,7 @@ from duequeue.bulk import ID, BatchId, MessageRow, Reach
 from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
 from duequeue.spark.batch_reader import PAGE_ROWS
+from duequeue.spark.collecting import uncollected
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import ATTEMPT, RowReader
@@ -92,16 +93,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with OpenBulk(self._options) as bulk:
             ids = bulk.run(partial(bulk.store.slice_ids, batch, partition.value))
             for at in range(0, len(ids), page):
-                rows = bulk.run(
-                    partial(
-                        bulk.store.read_leased,
-                        batch,
-                        ids[at : at + page],
-                        with_payload=reader.with_payload,
-                    )
-                )
-                if rows:
-                    yield _decoded(reader, rows, batch, bulk)
+                read = _read(reader, batch, ids[at : at + page], bulk)
+                if read is not None:
+                    yield read
 
     def stop(self) -> None:
         """Let go."""
@@ -119,6 +113,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             bulk = OpenBulk(self._options)
             self._leases = StreamLeases(bulk, self._options, consumer, self._limit)
         return self._leases
+
+
+def _read(
+    reader: RowReader, batch: BatchId, ids: list[int], bulk: OpenBulk
+) -> pa.RecordBatch | None:
+    """Read those that are still held, if there are any."""
+    with uncollected():
+        read = partial(bulk.store.read_leased, batch, ids, with_payload=reader.with_payload)
+        rows = bulk.run(read)
+        return _decoded(reader, rows, batch, bulk) if rows else None
 
 
 def _decoded(

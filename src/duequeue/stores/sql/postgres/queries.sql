@@ -529,8 +529,9 @@ SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: merge_messages
 -- As offer_messages, for a whole batch; the counts alone are returned: created and updated. The
--- batch comes sorted by key, which is the order in which its rows are locked. What would be ignored
--- is left out before it is locked: a batch of which little has changed is then read, not written.
+-- batch comes sorted by key, which is the order in which its rows are locked. With look_first, what
+-- would be ignored is left out before it is locked: a batch of which little has changed is then
+-- read, not written.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -539,7 +540,7 @@ WITH merged AS (
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
         CAST(:headers AS text [])
     ) AS offered (key, payload, due_at, headers)
-    WHERE (
+    WHERE NOT :look_first OR (
         SELECT known.id FROM duequeue_message AS known
         WHERE
             known.key = offered.key AND known.kind_id + 0 = :kind_id
@@ -567,7 +568,7 @@ WITH merged AS (
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
         CAST(:headers AS text [])
     ) AS offered (key, payload, due_at, headers)
-    WHERE (
+    WHERE NOT :look_first OR (
         SELECT known.id FROM duequeue_message AS known
         WHERE
             known.key = offered.key AND known.kind_id + 0 = :kind_id

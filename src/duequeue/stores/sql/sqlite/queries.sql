@@ -369,7 +369,8 @@ WHERE
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: merge_messages
--- As offer_messages, but a row tells only whether it was created, and whether it was updated.
+-- As offer_messages, but a row tells only whether it was created, and whether it was updated; to
+-- look first would cost more here.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -378,7 +379,7 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING updated_at IS NULL, updated_at IS NOT NULL;
+RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: merge_messages_with_history
 -- As merge_messages; an updated row notes what it was before, which pulls the trigger that keeps it.
@@ -391,7 +392,7 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
-RETURNING updated_at IS NULL, updated_at IS NOT NULL;
+RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: list_staged
 SELECT part, count(*) FROM duequeue_stage

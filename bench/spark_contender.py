@@ -1,0 +1,58 @@
+"""What contenders on Spark have in common: one local session, warm before the time is taken."""
+
+from collections.abc import Mapping
+from time import perf_counter
+
+from pyspark.sql import DataFrame
+
+from bench.contender import Contender
+from bench.reminders import PARTS, empty_table, full_table, make_table, reminders
+from duequeue.spark import local_session
+
+
+class SparkContender(Contender):
+    """A contender that writes and reads DataFrames, two partitions at a time."""
+
+    config: Mapping[str, str] = {}
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.spark = local_session("bench", cores=str(PARTS), memory="2g", config=self.config)
+        make_table(url)
+
+    def close(self) -> None:
+        """End the session."""
+        self.spark.stop()
+
+    def write(self, frame: DataFrame) -> None:
+        """Write a frame of reminders."""
+        raise NotImplementedError
+
+    def read(self, messages: int) -> DataFrame:
+        """Return all that is in the table, planned but not read."""
+        raise NotImplementedError
+
+    def write_new(self, messages: int) -> float:
+        """Write into an empty table, after the same that nobody timed."""
+        self.write(reminders(self.spark, messages))
+        empty_table(self.url)
+        return self.timed_write(messages)
+
+    def read_all(self, messages: int) -> float:
+        """Read every column and throw it away, after the same that nobody timed."""
+        full_table(self.url, messages)
+        _read_through(self.read(messages))
+        began = perf_counter()
+        _read_through(self.read(messages))
+        return perf_counter() - began
+
+    def timed_write(self, messages: int, text: str = "x") -> float:
+        """Write, and return the seconds it took."""
+        frame = reminders(self.spark, messages, text)
+        began = perf_counter()
+        self.write(frame)
+        return perf_counter() - began
+
+
+def _read_through(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()

@@ -1,0 +1,84 @@
+"""Whole tables of messages through Spark: written, written again, read, streamed."""
+
+from collections.abc import Callable
+
+from bench.contender import Contender
+from bench.workload import Outcome, Workload, rate
+
+PATIENCE = 600
+
+
+def _rated(method: str) -> Callable[[Contender, int], Outcome]:
+    def measure(contender: Contender, messages: int) -> Outcome:
+        return rate(messages, getattr(contender, method)(messages))
+
+    return measure
+
+
+def memory(contender: Contender, messages: int) -> Outcome:
+    """How much more memory the driver has after the last micro-batch than after the third."""
+    megabytes = contender.watch_memory(messages)
+    first, last = megabytes[2], megabytes[-1]
+    return Outcome({"MB more": last - first, "MB": last}, {"MB": megabytes})
+
+
+def _write(name: str, title: str, about: str) -> Workload:
+    method = f"write_{name}"
+    return Workload(
+        f"spark-write-{name}",
+        title,
+        about,
+        method,
+        _rated(method),
+        full=1_000_000,
+        quick=200_000,
+        patience=PATIENCE,
+    )
+
+
+WORKLOADS = [
+    _write("new", "Write new keys", "A DataFrame in two partitions, into an empty table."),
+    _write(
+        "equal",
+        "Write the same rows again",
+        "When all of them are there: nothing changes. JDBC, which cannot, appends new rows.",
+    ),
+    _write(
+        "changed",
+        "Write changed rows",
+        "When all of them are there with other payloads. JDBC, which cannot, appends new rows.",
+    ),
+    Workload(
+        "spark-read",
+        "Read a snapshot",
+        "Every column of every message, in two partitions, and thrown away.",
+        "read_all",
+        _rated("read_all"),
+        full=4_000_000,
+        quick=500_000,
+        patience=PATIENCE,
+    ),
+    Workload(
+        "spark-stream",
+        "Stream into Parquet",
+        "Micro-batches of up to 100,000 messages, leased, written and acked; the first two apart.",
+        "drain",
+        _rated("drain"),
+        full=1_500_000,
+        quick=300_000,
+        patience=PATIENCE,
+    ),
+    Workload(
+        "spark-memory",
+        "Memory of the driver",
+        "The Python processes of the driver while a stream goes on, from the third micro-batch to "
+        "the last.",
+        "watch_memory",
+        memory,
+        full=2_000_000,
+        quick=300_000,
+        better="less",
+        rounds=1,
+        patience=PATIENCE,
+    ),
+]
