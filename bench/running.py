@@ -13,7 +13,7 @@ from bench.unavailable import Unavailable
 from bench.workload import Outcome, Workload
 
 USUAL_ROUNDS = 3
-BUDGET = 60.0  # seconds for one workload, after which no further round begins
+BUDGET = 30.0  # seconds for one workload, after which no further round begins
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,9 @@ def schedule_next_day(url: str) -> None:
             Message(f"letter-{n}", "The news", now + timedelta(hours=random.triangular(1, 24)))
             for n in range(2000)
         )
+        print(
+            f"Scheduled   {queue.stats().future:,} newsletters for the next day, for the forecast"
+        )
 
 
 def look_back(url: str) -> None:

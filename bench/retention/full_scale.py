@@ -1,6 +1,6 @@
 """From what was measured to all of the messages: 1,000 a second, for seven days."""
 
-from statistics import mean
+from statistics import median
 
 from bench.retention.costs import MILLION, Costs
 
@@ -23,11 +23,11 @@ def hours_a_week(costs: Costs, stage: str) -> float:
     number = len(costs.days) - 1
     if stage == "report":  # the last one is about all days
         return costs.seconds_per_million(stage, number) * A_WEEK / MILLION / 3600
-    usual = mean(costs.seconds_per_million(stage, each) for each in range(number + 1))
+    usual = median(costs.seconds_per_million(stage, each) for each in range(number + 1))
     return usual * A_WEEK / MILLION / 3600
 
 
 def gigabytes_a_day(costs: Costs, place: str) -> float:
     """Return how large a day would be, likewise."""
-    usual = mean(costs.megabytes_per_million(place, each) for each in range(len(costs.days)))
+    usual = median(costs.megabytes_per_million(place, each) for each in range(len(costs.days)))
     return usual * A_DAY / MILLION / 1000

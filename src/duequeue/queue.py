@@ -185,7 +185,7 @@ class Queue(Generic[T]):
         max_attempts: int | None = None,
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
-        check_workers(concurrency, batch)
+        check_workers(handler, concurrency, batch)
         self._refuse_if_closed()
         refuse_borrowed(self._context)
         consumer = Consumer(

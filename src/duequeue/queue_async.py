@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from types import TracebackType
-from typing import Any, Generic, Self, Unpack, overload
+from typing import Any, Generic, NoReturn, Self, Unpack, overload
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
@@ -183,7 +183,7 @@ class AsyncQueue(Generic[T]):
         max_attempts: int | None = None,
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
-        check_workers(concurrency, batch)
+        check_workers(handler, concurrency, batch)
         self._refuse_if_closed()
         refuse_borrowed(self._context)
         consumer = AsyncConsumer(
@@ -272,6 +272,12 @@ class OpeningQueue(Generic[T]):
     def __init__(self, checked: opening.Opening[T]) -> None:
         self._checked = checked
         self._opened: AsyncQueue[T] | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"the queue is not open yet, so it has no {name!r}: "
+            "use `async with AsyncQueue.open(…) as queue`, or `queue = await AsyncQueue.open(…)`"
+        )
 
     def __await__(self) -> Generator[Any, Any, AsyncQueue[T]]:
         return self._open().__await__()

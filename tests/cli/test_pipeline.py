@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import Queue
 from duequeue.cli import main
+from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.pipeline.progress import LineOfProgress
 from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through
 from duequeue.cli.terminal import Terminal
@@ -137,6 +138,11 @@ def test_the_reason_is_found_in_what_spark_tells() -> None:
         "duequeue.errors.StoreUnavailable: PostgreSQL at db: connection refused\n\n\tat java.base"
     )
     assert reason(told) == "PostgreSQL at db: connection refused"
+    assert reason("In the worker:\n  File x\nValueError: no JSON: use to_json\n") == (
+        "no JSON: use to_json"
+    )
+    java = "An error occurred.\n: org.apache.spark.SparkException: Bad master\n\tat org.apache"
+    assert reason(java) == "Bad master"
     assert reason("\nNo space left on device\n\tat java.base") == "No space left on device"
 
 
@@ -146,3 +152,36 @@ def test_without_spark_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "duequeue.spark.session", None)
     assert main(["pipeline", "report", "--archive", str(tmp_path), "--to", str(tmp_path)]) == 1
     assert "pip install 'duequeue[spark]'" in capsys.readouterr().err
+
+
+def test_a_master_that_is_none_is_told_of_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def refuse(master: str, *, config: dict[str, str]) -> None:
+        raise RuntimeError(f"An error occurred\n: org.apache.SparkException: {master}?\n\tat x")
+
+    monkeypatch.setattr("duequeue.spark.session.cluster_session", refuse)
+    command = ["pipeline", "report", "--archive", str(tmp_path), "--to", str(tmp_path)]
+    assert main([*command, "--master", "nonsense"]) == 1
+    told = capsys.readouterr().err
+    assert told == "duequeue: Spark does not start, look at --master and --conf: nonsense?\n"
+
+
+def test_a_report_on_nothing_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        main(["pipeline", "report", "--to", str(tmp_path)])
+    captured = capsys.readouterr()
+    assert "name an --archive, a --url, or both" in captured.err
+    assert "starting Spark" not in captured.out
+
+
+def test_a_missing_url_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        main(["migrate"])
+    assert "required: --url; or set DUEQUEUE_URL" in capsys.readouterr().err

@@ -58,6 +58,9 @@ def test_options_are_checked(store_url: str) -> None:
         misused: Any = queue.handler
         with pytest.raises(TypeError, match="function"):
             misused(3)
+        consume: Any = queue.consume
+        with pytest.raises(TypeError, match="handler must be a function of a delivery, not 'shop:"):
+            consume("shop:charge")
 
 
 def test_on_an_event_loop(store_url: str) -> None:

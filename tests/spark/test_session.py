@@ -70,3 +70,14 @@ def test_the_library_does_without_spark() -> None:
     code = "import sys, duequeue; print({'pyspark', 'pyarrow'} & set(sys.modules))"
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert finished.stdout.decode().strip() == "set()"
+
+
+@pytest.mark.parametrize("package", ["spark", "pipeline"])
+def test_without_spark_it_says_what_to_install(package: str) -> None:
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        f"try:\n    import duequeue.{package}\n"
+        "except ImportError as error:\n    print(type(error).__name__, error)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert finished.stdout.decode().startswith("MissingExtra Spark is missing: pip install")

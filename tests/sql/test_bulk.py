@@ -90,6 +90,19 @@ def test_however_it_is_offered_the_outcome_is_the_same(
     assert {each.key: each.payload for each in drained(queue)} == {"a": 2, "b": 2, "c": 1}
 
 
+def test_equal_messages_are_left_alone_also_after_changed_ones(
+    bulk: OpenBulk, queue: Queue[Any]
+) -> None:
+    ingest(bulk, batch_of("a", "b"), expect_new=True)
+    changed = ingest(bulk, batch_of("a", "b", payload=b"2"), expect_new=False)
+    assert changed == (OfferCounts(updated=2), False)
+    held = drained(queue)
+    for _ in range(2):
+        equal = ingest(bulk, batch_of("a", "b", payload=b"2"), expect_new=False)
+        assert equal == (OfferCounts(ignored=2), False)
+    assert queue.ack_many(held) == 2
+
+
 def test_a_batch_is_merged_once(bulk: OpenBulk, queue: Queue[Any], url: str) -> None:
     for expected in (OfferCounts(created=3), None):
         bulk.run(partial(bulk.store.stage, batch_of("a", "b"), STAGE, 1))

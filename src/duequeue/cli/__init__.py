@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from duequeue.cli import migrate, pipeline, worker
 from duequeue.cli.address import DiscreetParser
@@ -14,6 +15,7 @@ FAMILIES = (migrate, pipeline, worker)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parser = DiscreetParser(prog="duequeue", description="Messages, when they are due.")
+    parser.add_argument("--version", action="version", version=f"duequeue {version('duequeue')}")
     commands = parser.add_subparsers(metavar="command", required=True)
     for family in FAMILIES:
         family.add_to(commands)

@@ -26,4 +26,6 @@ class DiscreetParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Complain and leave."""
+        if message.endswith("required: --url"):
+            message += f"; or set {URL_VARIABLE}"
         super().error(_PASSWORD.sub(r"\1\2***", message))

@@ -48,8 +48,10 @@ def timeout_millis(timeout: timedelta | float | None) -> float | None:
     return millis
 
 
-def check_workers(concurrency: int, batch: int) -> None:
+def check_workers(handler: object, concurrency: int, batch: int) -> None:
     """Raise unless a consumer can work with these."""
+    if not callable(handler):
+        raise TypeError(f"handler must be a function of a delivery, not {handler!r}")
     for argument, value in (("concurrency", concurrency), ("batch", batch)):
         if type(value) is not int or value < 1:
             raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")

@@ -1,14 +1,21 @@
 """Jobs on Spark over whole queues: plain functions, and `duequeue pipeline …`."""
 
-from duequeue.pipeline.archiving import Archived, archive
-from duequeue.pipeline.delivering import Delivered, ToQueue, deliver
-from duequeue.pipeline.handling import Received
-from duequeue.pipeline.ingest_frames import Columns
-from duequeue.pipeline.ingesting import Ingested, ingest
-from duequeue.pipeline.migrating import Migrated, migrate
-from duequeue.pipeline.progress import Progress
-from duequeue.pipeline.replaying import Replayed, replay
-from duequeue.pipeline.reporting import Report, report
+from duequeue.errors import MissingExtra
+
+try:
+    from duequeue.pipeline.archiving import Archived, archive
+    from duequeue.pipeline.delivering import Delivered, ToQueue, deliver
+    from duequeue.pipeline.handling import Received
+    from duequeue.pipeline.ingest_frames import Columns
+    from duequeue.pipeline.ingesting import Ingested, ingest
+    from duequeue.pipeline.migrating import Migrated, migrate
+    from duequeue.pipeline.progress import Progress
+    from duequeue.pipeline.replaying import Replayed, replay
+    from duequeue.pipeline.reporting import Report, report
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in {"pyarrow", "pyspark"}:
+        raise
+    raise MissingExtra("Spark is missing: pip install 'duequeue[spark]'") from error
 
 __all__ = [
     "Archived",

@@ -1,8 +1,15 @@
 """DueQueue on Spark: `format("duequeue")`, and a bulk offer that tells its counts."""
 
 from duequeue.bulk import OfferCounts
-from duequeue.spark.offering import offer, register
-from duequeue.spark.session import cluster_session, local_session
-from duequeue.spark.source import DueQueueSource
+from duequeue.errors import MissingExtra
+
+try:
+    from duequeue.spark.offering import offer, register
+    from duequeue.spark.session import cluster_session, local_session
+    from duequeue.spark.source import DueQueueSource
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in {"pyarrow", "pyspark"}:
+        raise
+    raise MissingExtra("Spark is missing: pip install 'duequeue[spark]'") from error
 
 __all__ = ["DueQueueSource", "OfferCounts", "cluster_session", "local_session", "offer", "register"]

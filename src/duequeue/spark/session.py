@@ -24,8 +24,9 @@ exec "{java}" "$@"
 """
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
 }

@@ -24,7 +24,13 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--days", type=int, default=7, help="to report on, until now (7)")
     parser.add_argument("--step", choices=STEPS, default="hour", help="of the plots (hour)")
     add_master(parser)
-    parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))
+    parser.set_defaults(run=lambda given: _check_and_run(parser, given))
+
+
+def _check_and_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    if given.archive is None and given.url is None:
+        parser.error("name an --archive, a --url, or both: there is nothing to report on")
+    return run_job(given, lambda job: run(given, job))
 
 
 def run(given: argparse.Namespace, job: Running) -> str:

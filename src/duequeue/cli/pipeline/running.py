@@ -1,6 +1,7 @@
 """What every job on Spark needs: a session, ears for signals, and a good end."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LOOK_SECONDS = 0.2
+# The end of a traceback of ours or of Python's, or the beginning of one of Java's.
+_REASON = re.compile(r"(?:duequeue\.[\w.]+|[A-Za-z]*Error|: [\w.$]+Exception): (.+)")
 
 
 class Running(NamedTuple):
@@ -98,17 +101,19 @@ def _tell(done: "Future[str]", terminal: Terminal) -> int:
     try:
         terminal.print(done.result())
     except PySparkException as error:
-        terminal.print("failed: nothing is lost, run it again to go on")
+        terminal.print(
+            "failed: nothing is lost; mend what is told below, and run it again to go on"
+        )
         print(f"duequeue: {reason(str(error))}", file=sys.stderr)
         return 1
     return 0
 
 
 def reason(error: str) -> str:
-    """Find the line that says why, in what Spark tells of an error on an executor."""
+    """Find the line that says why, in what Spark tells of an error on an executor or in Java."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("duequeue.")]
-    return ours[-1].partition(": ")[2] if ours else lines[0]
+    said = [found[1] for line in lines if (found := _REASON.match(line))]
+    return said[-1] if said else lines[0]
 
 
 def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
@@ -119,7 +124,13 @@ def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
     config = {"spark.log.level": "OFF", **config}  # what matters is in the error
     # Spark's own bar would overwrite our line.
     quiet = {"spark.ui.showConsoleProgress": "false", **config}
-    return cluster_session(master, config=quiet) if master else local_session(config=quiet)
+    try:
+        return cluster_session(master, config=quiet) if master else local_session(config=quiet)
+    except Exception as error:
+        if isinstance(error, MissingExtra):
+            raise
+        what = reason(str(error))
+        raise ValueError(f"Spark does not start, look at --master and --conf: {what}") from error
 
 
 def _setting(text: str) -> tuple[str, str]:
