@@ -48,6 +48,7 @@ WORKLOADS = [
         "poll_ack_many",
         steady,
         full=30,
+        patience=1200,
         better="less",
         rounds=1,
         only=("duequeue", "seed", "pgqueuer", "pg-boss"),
