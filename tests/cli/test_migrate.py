@@ -1,6 +1,7 @@
 """`duequeue migrate`: the tables, or what makes them."""
 
 import sqlite3
+from importlib.metadata import version
 from pathlib import Path
 
 import psycopg
@@ -47,3 +48,8 @@ def test_a_database_that_is_not_there(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert ran.stderr.startswith("duequeue: ")
     assert "Traceback" not in ran.stderr
+
+
+def test_the_version_is_told() -> None:
+    told = run("--version")
+    assert (told.returncode, told.stdout) == (0, f"duequeue {version('duequeue')}\n")

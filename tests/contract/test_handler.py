@@ -63,6 +63,12 @@ def test_options_are_checked(store_url: str) -> None:
             consume("shop:charge")
 
 
+def test_a_queue_that_is_not_open_yet_says_how_to_open_it() -> None:
+    opening: Any = AsyncQueue.open("memory:", "orders")
+    with pytest.raises(AttributeError, match=r"no 'offer': use `async with AsyncQueue.open"):
+        opening.offer("a", 1)
+
+
 def test_on_an_event_loop(store_url: str) -> None:
     async def scenario() -> None:
         async with AsyncQueue[Any].open(store_url, "orders") as queue:

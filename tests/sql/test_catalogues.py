@@ -98,3 +98,22 @@ def test_postgres_understands(name: str, emptied_database: str) -> None:
     with psycopg.connect(emptied_database) as connection:
         result = connection.pgconn.prepare(b"", query.encode(), types)
         assert result.status == ExecStatus.COMMAND_OK, result.error_message.decode()
+
+
+NOTES = ", replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt"
+
+
+def write(query: str) -> str:
+    """What a query writes into the table of messages, on one line."""
+    statement = query.partition("INSERT INTO duequeue_message")[2].partition("RETURNING")[0]
+    return " ".join(statement.split())
+
+
+@pytest.mark.parametrize("name", ["offer_messages", "merge_messages", "merge_staged"])
+@pytest.mark.parametrize("dialect", ["postgres", "sqlite"])
+def test_with_a_history_the_same_is_written(dialect: str, name: str) -> None:
+    """They are written out twice, and must not drift apart: one notes what it overwrites."""
+    queries = {"postgres": POSTGRES, "sqlite": SQLITE}[dialect]
+    noting = write(queries[f"{name}_with_history"])
+    assert NOTES in noting
+    assert noting.replace(NOTES, "") == write(queries[name])
