@@ -109,7 +109,8 @@ class Settling:
 
     def rows_of(self, query: "Query | QueryEach | QueryBatch", now: int) -> Steps[list[Row]]:
         """Run a query that may leave rows of history."""
-        yield from self._make_sure_of(now)
+        if self._days is not None:
+            yield from self._make_sure_of(now)
         try:
             rows: list[Row] = yield query
         except Exception as error:
