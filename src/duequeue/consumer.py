@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from time import monotonic
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
@@ -17,11 +16,12 @@ from duequeue.errors import QueueClosed
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
+from duequeue.handover import Handover
 from duequeue.steps import drive
 from duequeue.stop_signals import answered_by
 from duequeue.verdict import Rules, Verdict
 from duequeue.waiting import wait_for
-from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped, Workload
+from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped
 
 T = TypeVar("T")
 
@@ -55,16 +55,8 @@ class Consumer(Generic[T]):
         self._wrap = wrap
         self._handler = handler
         self._rules = rules
-        self._load: Workload[Delivery[T]] = Workload(batch)
-        lock = threading.Lock()
-        self._work = threading.Condition(lock)
-        self._room = threading.Condition(lock)
-        self._unsettled = threading.Condition(lock)
-        self._nothing_runs = threading.Condition(lock)
-        self._stopping = False
-        self._last_round = False
+        self._hands: Handover[Delivery[T]] = Handover(batch)
         self._looking = False
-        self._clock_moved = False
         self._hard = threading.Event()
         self._stopped = threading.Event()
         self._feeder = self._thread(self._feed, "feeder")
@@ -76,13 +68,13 @@ class Consumer(Generic[T]):
     @property
     def in_hand(self) -> int:
         """How many messages are leased by it: fetched, running, or handled but not yet settled."""
-        return self._load.in_hand
+        return self._hands.in_hand
 
     def run(self, grace: timedelta = GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
 
         def on_signal() -> None:
-            self._begin_to_stop(timedelta(0) if self._stopping else grace)
+            self._begin_to_stop(timedelta(0) if self._hands.stopping else grace)
 
         with answered_by(on_signal):
             while not self._stopped.is_set():
@@ -98,10 +90,7 @@ class Consumer(Generic[T]):
             return
         if grace <= timedelta(0):
             self._hard.set()
-        with self._work:
-            first, self._stopping = not self._stopping, True
-            self._wake_all()
-        if not first:
+        if not self._hands.stop():
             self._stopped.wait()
             return
         try:
@@ -128,37 +117,25 @@ class Consumer(Generic[T]):
     # The feeder: one poll at a time, however many handlers.
 
     def _feed(self) -> None:
-        while (room := self._await_room()) > 0:
+        while (room := self._hands.await_room()) > 0:
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
-                fetched = drive(poll, self._perform_unless_stopping)
+                self._hands.add(drive(poll, self._perform_unless_stopping))
             except Stopped:
                 return
             except QueueClosed:
-                self._end()
+                self._hands.end()
+                self._stopped.set()
                 return
             except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
                 self._context.events.emit(StoreFailed(self._context.name, error))
                 self._hard.wait(PAUSE_AFTER_ERROR)
-                continue
-            with self._work:
-                self._load.add(fetched)
-                self._work.notify(len(fetched))
-
-    def _await_room(self) -> int:
-        """Return how many messages to fetch; 0 once stopping."""
-        with self._room:
-            while not self._stopping:
-                if room := self._load.room():
-                    return room
-                self._room.wait()
-        return 0
 
     def _perform_unless_stopping(self, action: Action) -> object:
         # Between two operations, a poll may have messages in hand that it still has to return.
         begins, self._looking = not self._looking, isinstance(action, Run)
-        if self._stopping and (begins or not self._looking):
+        if self._hands.stopping and (begins or not self._looking):
             raise Stopped
         return self._perform(action)
 
@@ -166,27 +143,14 @@ class Consumer(Generic[T]):
 
     def _run_handlers(self) -> None:
         events = self._context.events
-        while (delivery := self._next()) is not None:
+        delivery = self._hands.next()
+        while delivery is not None:
             if events.listeners:
                 with events.handling(delivery) as tell:
                     verdict = self._handle(delivery, tell)
             else:
                 verdict = self._handle(delivery)
-            with self._unsettled:
-                self._load.finish(delivery, verdict)
-                self._unsettled.notify()
-                if self._load.idle:
-                    self._nothing_runs.notify_all()
-
-    def _next(self) -> Delivery[T] | None:
-        with self._work:
-            while not self._stopping:
-                if (delivery := self._load.take()) is not None:
-                    if self._load.room():
-                        self._room.notify()
-                    return delivery
-                self._work.wait()
-        return None
+            delivery = self._hands.next(delivery, verdict)
 
     def _handle(self, delivery: Delivery[T], tell: Tell | None = None) -> Verdict | None:
         outcome: object
@@ -203,7 +167,9 @@ class Consumer(Generic[T]):
 
     def _keep(self) -> None:
         clock = self._context.clock
-        unsubscribe = clock.subscribe(self._tick) if isinstance(clock, ManualClock) else None
+        unsubscribe = (
+            clock.subscribe(self._hands.clock_moved) if isinstance(clock, ManualClock) else None
+        )
         try:
             while True:
                 last_round = self._await_keeping()
@@ -217,68 +183,31 @@ class Consumer(Generic[T]):
 
     def _await_keeping(self) -> bool:
         """Wait until there is something to settle or to extend; tell if it is the last time."""
-        with self._unsettled:
-            if not (self._last_round or self._load.unsettled or self._clock_moved):
-                self._unsettled.wait(self._context.lease / 3 / 1000)
-            self._clock_moved = False
-            if self._last_round:
-                return True
+        if self._hands.await_unsettled(self._context.lease / 3 / 1000):
+            return True
         self._hard.wait(GATHER_SECONDS)
         return False
 
     def _settle(self) -> None:
-        with self._room:
-            done = self._load.take_done()
-        for group in consuming.by_verdict(done):
-            settled = self._tried(consuming.settle(self._context, group))
-            with self._room:
-                if not settled:
-                    self._load.restore(group)
-                self._room.notify()
+        for group in consuming.by_verdict(self._hands.take_done()):
+            done = self._tried(consuming.settle(self._context, group))
+            self._hands.settled(group, done=done)
 
     def _extend(self) -> None:
-        with self._room:
-            held = self._load.held()
         lost: list[Delivery[T]] = []
-        if self._tried(consuming.keep(self._context, held, lost)) and lost:
-            with self._room:
-                self._load.lose(lost)
+        if self._tried(consuming.keep(self._context, self._hands.held(), lost)) and lost:
+            self._hands.lose(lost)
 
     # What stopping takes.
-
-    def _end(self) -> None:
-        """End everything: the queue is closed, and there is nothing left to settle on."""
-        with self._work:
-            self._stopping = self._last_round = True
-            self._wake_all()
-        self._stopped.set()
 
     def _wind_up(self, grace_seconds: float) -> None:
         self._context.bell.ring_all()
         self._feeder.join()  # before giving back: its last poll would fetch it all again
-        self._give_back()
-        self._await_handlers(grace_seconds)
-        with self._unsettled:
-            overdue = self._load.take_running()
-            self._load.lose(overdue)
-            self._last_round = True
-            self._wake_all()
+        self._tried(consuming.give_back(self._context, self._hands.take_waiting()))
+        self._hands.await_handlers(grace_seconds, self._hard)
+        overdue = self._hands.give_up_running()
         self._keeper.join()
         self._tried(consuming.abandon(self._context, overdue))
-
-    def _give_back(self) -> None:
-        with self._work:
-            waiting = self._load.take_waiting()
-        self._tried(consuming.give_back(self._context, waiting))
-
-    def _await_handlers(self, seconds: float) -> None:
-        gives_up_at = monotonic() + seconds
-        with self._nothing_runs:
-            while not self._load.idle and not self._hard.is_set():
-                left = gives_up_at - monotonic()
-                if left <= 0:
-                    return
-                self._nothing_runs.wait(left)
 
     def _tried(self, flow: Flow[None]) -> bool:
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
@@ -292,15 +221,6 @@ class Consumer(Generic[T]):
             self._hard.wait(PAUSE_AFTER_ERROR)
             return False
         return True
-
-    def _tick(self) -> None:
-        with self._unsettled:
-            self._clock_moved = True
-            self._unsettled.notify()
-
-    def _wake_all(self) -> None:
-        for condition in (self._work, self._room, self._unsettled, self._nothing_runs):
-            condition.notify_all()
 
     def _thread(self, target: Callable[[], None], name: str) -> threading.Thread:
         full_name = f"duequeue-{self._context.name}-{name}"

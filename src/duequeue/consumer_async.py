@@ -161,13 +161,14 @@ class AsyncConsumer(Generic[T]):
     # The workers.
 
     async def _run_handlers(self) -> None:
-        events = self._context.events
+        worker, events = asyncio.current_task(), self._context.events
+        assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
         while (delivery := await self._next()) is not None:
             if events.listeners:
                 with events.handling(delivery) as tell:
-                    verdict = await self._handle(delivery, tell)
+                    verdict = await self._handle(delivery, worker, tell)
             else:
-                verdict = await self._handle(delivery)
+                verdict = await self._handle(delivery, worker)
             self._load.finish(delivery, verdict)
             self._unsettled.set()
             if self._load.idle:
@@ -183,9 +184,9 @@ class AsyncConsumer(Generic[T]):
             await self._work.wait()
         return None
 
-    async def _handle(self, delivery: AsyncDelivery[T], tell: Tell | None = None) -> Verdict | None:
-        worker = asyncio.current_task()
-        assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
+    async def _handle(
+        self, delivery: AsyncDelivery[T], worker: "asyncio.Task[None]", tell: Tell | None = None
+    ) -> Verdict | None:
         self._handling[id(delivery)] = worker
         outcome: object
         try:

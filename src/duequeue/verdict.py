@@ -32,6 +32,9 @@ class Acked(NamedTuple):
     """Handled: delete it."""
 
 
+ACKED = Acked()
+
+
 class Released(NamedTuple):
     """To be delivered again after a delay."""
 
@@ -57,6 +60,8 @@ class Rules(NamedTuple):
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
     """Decide by what a handler returned or raised; an exception counts the same either way."""
     match outcome:
+        case None:  # as nearly always
+            return ACKED
         case Bury(reason=reason):
             return Parked(reason)
         case Retry(delay=delay):
@@ -66,7 +71,7 @@ def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
         case BaseException():
             return _again(outcome, attempt, rules, None)
         case _:
-            return Acked()
+            return ACKED
 
 
 def _again(

@@ -39,15 +39,23 @@ class Workload(Generic[P]):
         self._waiting: deque[P] = deque()
         self._running: dict[int, P] = {}
         self._done: list[Done[P]] = []
+        self._most = batch  # to be waiting at a time
+        self._fetched = 0
 
     def room(self) -> int:
-        """Return how many messages to fetch now; none while half a batch is at hand."""
-        if len(self._waiting) > self._batch // 2 or len(self._done) > BACKLOG * self._batch:
+        """Return how many messages to fetch now; none while half of what may wait is there."""
+        if len(self._waiting) > self._most // 2 or len(self._done) > BACKLOG * self._batch:
             return 0
-        return self._batch - len(self._waiting)
+        return min(self._batch, self._most - len(self._waiting))
 
     def add(self, fetched: list[P]) -> None:
-        """Take fetched messages in."""
+        """Take fetched messages in.
+
+        One batch may wait, or two once handlers were done with all before more was fetched.
+        """
+        outrun = self._fetched and not (self._waiting or self._running)
+        self._most = 2 * self._batch if outrun else self._batch
+        self._fetched = len(fetched)
         self._waiting.extend(fetched)
 
     def take(self) -> P | None:
@@ -92,6 +100,11 @@ class Workload(Generic[P]):
         for parcel in lost:
             parcel.lost = True
         self._waiting = deque(parcel for parcel in self._waiting if not parcel.lost)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages nobody has begun to handle."""
+        return len(self._waiting)
 
     @property
     def idle(self) -> bool:

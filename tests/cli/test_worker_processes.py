@@ -46,6 +46,7 @@ def test_a_signal_to_everybody_stops_in_good_order(
     orders.offer_batch([Message(pipe.name, str(pipe)) for pipe in pipes])
     with Worker("wait", url, *ONE_EACH) as worker:
         begun = worker.await_lines("begun", 2)
+        until(lambda: orders.stats().leased == 4)
         worker.send_all(number)
         until(lambda: orders.stats().leased == 2)
         for _, key, _ in begun:

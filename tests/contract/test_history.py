@@ -12,10 +12,12 @@ from tests.contract.phrases import (
     DEFAULT_LEASE,
     HOUR,
     MINUTE,
+    PATIENCE,
     SECOND,
     PickyCodec,
     attempts_to_settle,
     claim,
+    in_background,
 )
 from tests.contract.stage import Stage, until
 from tests.contract.test_settle import LOSSES, Loss
@@ -267,10 +269,13 @@ def test_what_a_consumer_gives_back_leaves_nothing(
     queue: QueueFace, stage: Stage, consume: Consume
 ) -> None:
     queue.offer_batch([Message(key, 1) for key in "abc"])
-    with consume(queue, concurrency=1):
-        stage.next().end()
-        until(lambda: len(queue.history()) == 1)
-        stage.next().end()
+    consumer = consume(queue, concurrency=1)
+    stage.next().end()
+    running = stage.next()
+    stopping = in_background(consumer.stop)
+    until(lambda: queue.stats().due == 1)
+    running.end()
+    stopping.result(PATIENCE)
     assert set(told(queue.history())) == {("a", ACKED), ("b", ACKED)}
 
 

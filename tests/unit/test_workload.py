@@ -51,6 +51,30 @@ def test_a_batch_of_one_is_fetched_one_by_one() -> None:
     assert load.room() == 1
 
 
+def handle_all(load: Load) -> None:
+    while (parcel := load.take()) is not None:
+        load.finish(parcel, Acked())
+
+
+def test_handlers_that_outrun_the_fetching_have_a_batch_more_waiting() -> None:
+    load = Load(10)
+    load.add(parcels(10))
+    assert load.room() == 0
+    handle_all(load)
+    load.add(parcels(10))
+    assert load.room() == 10
+    load.add(parcels(10))
+    assert load.room() == 0, "these were not handled meanwhile"
+
+
+def test_a_handler_at_work_has_outrun_nothing() -> None:
+    load = Load(1)
+    load.add(parcels(1))
+    take(load)
+    load.add(parcels(1))
+    assert load.room() == 0
+
+
 def test_nothing_is_fetched_while_too_much_is_unsettled() -> None:
     load = Load(2)
     load.add(parcels(2 * BACKLOG + 1))
