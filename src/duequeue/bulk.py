@@ -13,7 +13,8 @@ from duequeue.store import Burial, Counts, Release, Session, Steps
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-# What is read of a message, in this order; stream batches add its id.
+# What is read of a message, in this order; stream batches add its id. `deliver_at` may be None
+# where it is the same as `due_at`.
 COLUMNS = (
     "key",
     "payload",

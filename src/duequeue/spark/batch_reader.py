@@ -45,12 +45,27 @@ class BatchReader(DataSourceReader):
         reader = RowReader(self._schema)
         page = self._options.batch_size or PAGE_ROWS
         snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
-        pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
-        while (batch := _next_batch(reader, pages)) is not None:
-            yield batch
+        rows = snapshots.read(partition.value, page, with_payload=reader.with_payload)
+        yield from _gathered(_batches(reader, rows), page)
 
 
-def _next_batch(reader: RowReader, pages: Iterator[list[MessageRow]]) -> pa.RecordBatch | None:
-    with uncollected():
-        rows = next(pages, None)
-        return None if rows is None else reader.batch(rows)
+def _batches(reader: RowReader, read: Iterator[list[MessageRow]]) -> Iterator[pa.RecordBatch]:
+    while True:
+        with uncollected():
+            rows = next(read, None)
+            if rows is None:
+                return
+            batch = reader.batch(rows)
+        yield batch
+
+
+def _gathered(batches: Iterator[pa.RecordBatch], page: int) -> Iterator[pa.RecordBatch]:
+    """Join small batches, to no more rows than a page: Spark has work with each."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if waiting and sum(each.num_rows for each in (*waiting, batch)) > page:
+            yield pa.concat_batches(waiting)
+            waiting = []
+        waiting.append(batch)
+    if waiting:
+        yield pa.concat_batches(waiting)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -43,6 +44,8 @@ LEASE_TYPE = StructType(
         StructField("id", LongType()),
     ]
 )
+_DUE_AT = "due_at"
+_DELIVER_AT = "deliver_at"
 _PAYLOAD = COLUMNS.index("payload")
 
 
@@ -93,8 +96,14 @@ class RowReader:
     def batch(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
         """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
         by_column = list(zip(*rows, strict=True)) or [()] * (ID + 1)
-        arrays = [self._column(name, by_column[at]) for name, at in self._columns]
-        return pa.record_batch(arrays, schema=self._arrow)
+        arrays = {name: self._column(name, by_column[at]) for name, at in self._columns}
+        if _DELIVER_AT in arrays:
+            late = arrays[_DELIVER_AT]
+            due = arrays.get(_DUE_AT)
+            if due is None:
+                due = _arrow_array(_DUE_AT, by_column[_place(_DUE_AT)], late.type)
+            arrays[_DELIVER_AT] = pc.coalesce(late, due)
+        return pa.record_batch(list(arrays.values()), schema=self._arrow)
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
         kind = self._arrow.field(name).type
@@ -109,7 +118,7 @@ def _place(name: str) -> int:
 
 def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
+        return pa.array(values, pa.int64()).cast(pa.timestamp("ms", "UTC")).cast(kind)
     if name == "headers":
         return _headers(values, kind)
     if name == "payload":
@@ -125,7 +134,7 @@ def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
 
 def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     try:
-        return pa.array(values, pa.binary()).cast(kind)
+        return pa.array(values, kind)
     except pa.ArrowInvalid as error:
         raise UndecodablePayload(
             "a payload is not UTF-8: read this queue with the option payloadType=binary"

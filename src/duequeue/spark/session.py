@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ exec "{java}" "$@"
 """
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+# Faster between Spark and its Python workers; some systems have none.
+_SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
@@ -41,7 +44,7 @@ def local_session(
 ) -> SparkSession:
     """Return a session with this Python, on so many cores, with `format("duequeue")` in it."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {**_LOOPBACK, "spark.driver.memory": memory, **(config or {})}
+    settings = {**_LOOPBACK, **_SOCKETS, "spark.driver.memory": memory, **(config or {})}
     return _session(name, f"local[{cores}]", settings)
 
 

@@ -801,8 +801,9 @@ SELECT
 
 -- name: read_messages
 SELECT
-    key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
-    updated_at, nullif(leased_until, -62135596800000)
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
+    nullif(due_at, asked_at), attempt, created_at, updated_at,
+    nullif(leased_until, -62135596800000)
 FROM duequeue_message
 WHERE
     kind_id = :kind_id

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
-from itertools import islice
 from time import monotonic
 
 import psycopg
@@ -12,14 +11,15 @@ from psycopg import sql
 
 from duequeue.bulk import MessageRow, SnapshotPart, default_parts
 from duequeue.stores.sql.parts import cut
-from duequeue.stores.sql.postgres.session import cursor_on, translated
+from duequeue.stores.sql.postgres.chunks import chunks
+from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
 from duequeue.stores.sql.postgres.statements import queries
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LISTEN = "LISTEN duequeue_snapshot"
 LAST_PAGE = 2**32 - 1
-CHUNK_ROWS = 1000
+CHUNK_ROWS = 2000  # which stay in the processor's cache until they are converted
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -67,11 +67,7 @@ class PostgresSnapshots:
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
             # As the server sends them: its cursors would put each page aside first.
-            size = CHUNK_ROWS if psycopg.capabilities.has_stream_chunked() else 1
-            query = queries()["read_messages"]
-            rows = cursor_on(connection).stream(query, of, binary=True, size=size)
-            while chunk := list(islice(rows, page)):
-                yield chunk
+            yield from chunks(connection, queries()["read_messages"], of, min(page, CHUNK_ROWS))
             connection.execute("COMMIT")
             if part.snapshot is not None:
                 connection.execute(_TELL, [f"{part.snapshot} {part.number}"])

@@ -1,0 +1,47 @@
+"""Large results of PostgreSQL in chunks."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from duequeue.stores.sql.postgres.chunks import chunks
+
+NUMBERS = b"SELECT generate_series(1, %(last)s), 'x'"
+FAILING = b"SELECT 1 / (5000 - number) FROM generate_series(1, %(last)s) AS number"
+
+
+@pytest.fixture
+def connection(emptied_database: str) -> Iterator[psycopg.Connection]:
+    with closing(psycopg.connect(emptied_database, autocommit=True)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("chunked", [True, False], ids=["chunked", "one by one"])
+def test_every_row_once(
+    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, *, chunked: bool
+) -> None:
+    """Older versions of libpq send rows one by one."""
+    monkeypatch.setattr(psycopg.capabilities, "has_stream_chunked", lambda: chunked)
+    read = list(chunks(connection, NUMBERS, {"last": 10}, 4))
+    assert [len(chunk) for chunk in read] == [4, 4, 2]
+    rows = [row for chunk in read for row in chunk]
+    assert rows == [(number, "x") for number in range(1, 11)]
+    assert list(chunks(connection, NUMBERS, {"last": 0}, 4)) == []
+
+
+def test_an_error_on_the_way(connection: psycopg.Connection) -> None:
+    read = chunks(connection, FAILING, {"last": 9000}, 10)
+    assert len(next(read)) == 10
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        list(read)
+
+
+def test_a_connection_that_is_lost(connection: psycopg.Connection, emptied_database: str) -> None:
+    read = chunks(connection, NUMBERS, {"last": 10_000_000}, 10)
+    next(read)
+    with psycopg.connect(emptied_database, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
+    with pytest.raises(psycopg.OperationalError):
+        list(read)
