@@ -44,6 +44,7 @@ LEASE_TYPE = StructType(
         StructField("id", LongType()),
     ]
 )
+_MICROSECONDS = pa.scalar(1000, pa.int64())
 _DUE_AT = "due_at"
 _DELIVER_AT = "deliver_at"
 _PAYLOAD = COLUMNS.index("payload")
@@ -118,12 +119,19 @@ def _place(name: str) -> int:
 
 def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.int64()).cast(pa.timestamp("ms", "UTC")).cast(kind)
+        return _instants(values, kind)
     if name == "headers":
         return _headers(values, kind)
     if name == "payload":
         return _payloads(values, kind)
     return pa.array(values, kind)
+
+
+def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Return milliseconds as Spark's instants, which are microseconds."""
+    if values.count(None) == len(values):
+        return pa.nulls(len(values), kind)
+    return pc.multiply(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
 
 
 def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
