@@ -9,6 +9,9 @@ from bench.contender import Contender
 from bench.reminders import PARTS, empty_table, full_table, make_table, reminders
 from duequeue.spark import local_session
 
+# Java compiles what it runs often, and goes on with it for some time.
+WARM_UPS = 3
+
 
 class SparkContender(Contender):
     """A contender that writes and reads DataFrames, two partitions at a time."""
@@ -34,14 +37,16 @@ class SparkContender(Contender):
 
     def write_new(self, messages: int) -> float:
         """Write into an empty table, after the same that nobody timed."""
-        self.write(reminders(self.spark, messages))
-        empty_table(self.url)
+        for _ in range(WARM_UPS):
+            self.write(reminders(self.spark, messages))
+            empty_table(self.url)
         return self.timed_write(messages)
 
     def read_all(self, messages: int) -> float:
         """Read every column and throw it away, after the same that nobody timed."""
         full_table(self.url, messages)
-        _read_through(self.read(messages))
+        for _ in range(WARM_UPS):
+            _read_through(self.read(messages))
         began = perf_counter()
         _read_through(self.read(messages))
         return perf_counter() - began

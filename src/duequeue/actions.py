@@ -4,8 +4,10 @@ A flow is a generator like a store's steps, one level up: it yields whole operat
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Generator
+from time import monotonic
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.backoff import RetryPolicy
@@ -15,6 +17,11 @@ from duequeue.store import AsyncSession, Operation, Session
 from duequeue.waiting import wait_for
 
 T = TypeVar("T")
+
+logger = logging.getLogger("duequeue")
+
+# A call that is retried for longer says so once: whoever waits for it should know what for.
+SILENT_SECONDS = 1.0
 
 Flow: TypeAlias = Generator["Action", Any, T]
 
@@ -46,13 +53,17 @@ Action: TypeAlias = Run | Pause | Listen
 def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
     """Run an operation, and again while the store is unavailable and the budget lasts."""
     pauses = policy.pauses()
+    silent_until: float | None = monotonic() + SILENT_SECONDS
     while True:
         try:
             result: T = yield Run(operation)
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             pause = next(pauses, None)
             if pause is None:
                 raise
+            if silent_until is not None and monotonic() >= silent_until:
+                logger.warning("%s; trying again, for %s in all", error, policy.budget)
+                silent_until = None
         else:
             return result
         yield Pause(pause)

@@ -5,7 +5,7 @@ their columns are `key`, `payload`, `due_at`, `headers` and `replace`, sorted by
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from duequeue.store import Burial, Counts, Release, Session, Steps
@@ -13,8 +13,8 @@ from duequeue.store import Burial, Counts, Release, Session, Steps
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-# What is read of a message, in this order; stream batches add its id. `deliver_at` may be None
-# where it is the same as `due_at`.
+# What is read of a message, in this order; stream batches add its id. In a snapshot `deliver_at`
+# may be None, where it is the same as `due_at`.
 COLUMNS = (
     "key",
     "payload",
@@ -174,7 +174,7 @@ class Snapshots(Protocol):
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Iterator[list[MessageRow]]:
+    ) -> Generator[list[MessageRow], None, None]:
         """Read one part, page by page."""
 
 

@@ -120,7 +120,7 @@ class Consumer(Generic[T]):
         while (room := self._hands.await_room()) > 0:
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
-                self._hands.add(drive(poll, self._perform_unless_stopping))
+                self._hands.add(drive(poll, self._perform_unless_stopping), room)
             except Stopped:
                 return
             except QueueClosed:

@@ -130,7 +130,7 @@ class AsyncConsumer(Generic[T]):
         while (room := await self._await_room()) > 0:
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
-                self._load.add(await drive_async(poll, self._perform_unless_stopping))
+                self._load.add(await drive_async(poll, self._perform_unless_stopping), room)
                 self._work.set()
             except Stopped:
                 return
@@ -213,6 +213,7 @@ class AsyncConsumer(Generic[T]):
         for delivery in lost:
             if (worker := self._handling.get(id(delivery))) is not None:
                 worker.cancel()
+        self._room.set()
 
     # The keeper: settles in batches and keeps leases alive.
 

@@ -43,10 +43,10 @@ class Handover(Generic[P]):
                 self._room.wait()
         return 0
 
-    def add(self, fetched: list[P]) -> None:
-        """Take fetched messages in."""
+    def add(self, fetched: list[P], room: int) -> None:
+        """Take in what was fetched into that room."""
         with self._lock:
-            self._load.add(fetched)
+            self._load.add(fetched, room)
             self._wake_a_worker()
 
     # The workers'.
@@ -118,9 +118,10 @@ class Handover(Generic[P]):
             return self._load.held()
 
     def lose(self, lost: list[P]) -> None:
-        """Mark messages whose leases are gone, and do not begin them."""
+        """Mark messages whose leases are gone, and do not begin them: there is room for others."""
         with self._lock:
             self._load.lose(lost)
+            self._room.notify()
 
     # What stopping takes.
 

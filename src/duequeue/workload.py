@@ -40,7 +40,7 @@ class Workload(Generic[P]):
         self._running: dict[int, P] = {}
         self._done: list[Done[P]] = []
         self._most = batch  # to be waiting at a time
-        self._fetched = 0
+        self._was_full = False
 
     def room(self) -> int:
         """Return how many messages to fetch now; none while half of what may wait is there."""
@@ -48,14 +48,16 @@ class Workload(Generic[P]):
             return 0
         return min(self._batch, self._most - len(self._waiting))
 
-    def add(self, fetched: list[P]) -> None:
-        """Take fetched messages in.
+    def add(self, fetched: list[P], room: int) -> None:
+        """Take in what was fetched into that room.
 
-        One batch may wait, or two once handlers were done with all before more was fetched.
+        One batch may wait. But while as much is due as there is room for, and handlers are done
+        with all of it before the next is fetched, two may.
         """
-        outrun = self._fetched and not (self._waiting or self._running)
+        full = len(fetched) == room
+        outrun = full and self._was_full and not (self._waiting or self._running)
         self._most = 2 * self._batch if outrun else self._batch
-        self._fetched = len(fetched)
+        self._was_full = full
         self._waiting.extend(fetched)
 
     def take(self) -> P | None:

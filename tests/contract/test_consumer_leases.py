@@ -135,6 +135,22 @@ def test_what_waits_is_not_begun_once_its_lease_is_lost(
     assert stage.is_empty()
 
 
+def test_who_has_lost_everything_goes_on(
+    queue: QueueFace, stage: Stage, consume: Consume, clock: ManualClock
+) -> None:
+    queue.offer_batch([Message(str(n), 1) for n in range(10)])
+    consume(queue, concurrency=1, batch=10)
+    running = stage.next()
+    until(lambda: queue.stats().leased == 10)
+    queue.drop_all("orders")
+    clock.advance(HALF_A_LEASE)
+    until(lambda: is_told(running, stage))
+    if stage.on_threads:
+        running.end()
+    queue.offer("new", 1)
+    assert stage.next().delivery.key == "new"
+
+
 def test_who_has_settled_has_no_lease_to_lose(
     queue: QueueFace, stage: Stage, consume: Consume, clock: ManualClock
 ) -> None:

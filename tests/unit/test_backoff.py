@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Backoff, RetryPolicy
+from duequeue import Backoff, RetryPolicy, actions
 from duequeue.actions import Pause, Run, retrying
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.steps import at_once
@@ -94,3 +94,18 @@ def test_the_last_error_is_raised_when_the_budget_is_spent() -> None:
     next(flow)
     with pytest.raises(StoreUnavailable, match="the last word"):
         flow.throw(StoreUnavailable("the last word"))
+
+
+def test_a_call_that_is_retried_for_long_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    began = monotonic()
+    times = iter([began, began + 0.9, began + 1.1, began + 9])
+    monkeypatch.setattr(actions, "monotonic", lambda: next(times))
+    flow = retrying(RetryPolicy(budget=3600 * SECOND), NOTHING)
+    next(flow)
+    for _ in range(3):
+        flow.throw(StoreUnavailable("nobody answers"))
+        flow.send(None)
+    (record,) = caplog.records
+    assert record.message == "nobody answers; trying again, for 1:00:00 in all"

@@ -26,17 +26,17 @@ def take(load: Load) -> Parcel[Any]:
 def test_messages_are_handed_out_in_the_order_they_came() -> None:
     load = Load(10)
     first, second, third = parcels(3)
-    load.add([first, second])
-    load.add([third])
+    load.add([first, second], 10)
+    load.add([third], 8)
     assert [load.take() for _ in range(4)] == [first, second, third, None]
 
 
 def test_there_is_room_until_half_a_batch_is_at_hand() -> None:
     load = Load(10)
     assert load.room() == 10
-    load.add(parcels(5))
+    load.add(parcels(5), 10)
     assert load.room() == 5
-    load.add(parcels(1))
+    load.add(parcels(1), 10)
     assert load.room() == 0
     take(load)
     assert load.room() == 5
@@ -45,7 +45,7 @@ def test_there_is_room_until_half_a_batch_is_at_hand() -> None:
 def test_a_batch_of_one_is_fetched_one_by_one() -> None:
     load = Load(1)
     assert load.room() == 1
-    load.add(parcels(1))
+    load.add(parcels(1), 10)
     assert load.room() == 0
     take(load)
     assert load.room() == 1
@@ -58,26 +58,34 @@ def handle_all(load: Load) -> None:
 
 def test_handlers_that_outrun_the_fetching_have_a_batch_more_waiting() -> None:
     load = Load(10)
-    load.add(parcels(10))
+    load.add(parcels(10), 10)
     assert load.room() == 0
     handle_all(load)
-    load.add(parcels(10))
+    load.add(parcels(10), 10)
     assert load.room() == 10
-    load.add(parcels(10))
+    load.add(parcels(10), 10)
     assert load.room() == 0, "these were not handled meanwhile"
 
 
 def test_a_handler_at_work_has_outrun_nothing() -> None:
     load = Load(1)
-    load.add(parcels(1))
+    load.add(parcels(1), 1)
     take(load)
-    load.add(parcels(1))
+    load.add(parcels(1), 1)
+    assert load.room() == 0
+
+
+def test_a_quiet_time_is_no_outrunning() -> None:
+    load = Load(10)
+    load.add(parcels(3), 10)
+    handle_all(load)
+    load.add(parcels(10), 10)
     assert load.room() == 0
 
 
 def test_nothing_is_fetched_while_too_much_is_unsettled() -> None:
     load = Load(2)
-    load.add(parcels(2 * BACKLOG + 1))
+    load.add(parcels(2 * BACKLOG + 1), 2)
     while (parcel := load.take()) is not None:
         assert load.room() == 2 or load.unsettled < 2 * BACKLOG
         load.finish(parcel, Acked())
@@ -89,7 +97,7 @@ def test_nothing_is_fetched_while_too_much_is_unsettled() -> None:
 
 def test_it_is_idle_when_nothing_runs() -> None:
     load = Load(10)
-    load.add(parcels(1))
+    load.add(parcels(1), 10)
     assert load.idle
     parcel = take(load)
     assert not load.idle
@@ -100,7 +108,7 @@ def test_it_is_idle_when_nothing_runs() -> None:
 
 def test_what_is_handled_is_handed_over_once() -> None:
     load = Load(10)
-    load.add(parcels(2))
+    load.add(parcels(2), 10)
     done = []
     for _ in range(2):
         parcel = take(load)
@@ -112,14 +120,14 @@ def test_what_is_handled_is_handed_over_once() -> None:
 
 def test_without_a_verdict_there_is_nothing_to_settle() -> None:
     load = Load(10)
-    load.add(parcels(1))
+    load.add(parcels(1), 10)
     load.finish(take(load), None)
     assert (load.idle, load.unsettled) == (True, 0)
 
 
 def test_what_could_not_be_settled_comes_before_what_was_handled_since() -> None:
     load = Load(10)
-    load.add(parcels(2))
+    load.add(parcels(2), 10)
     early, late = take(load), take(load)
     load.finish(early, Acked())
     failed = load.take_done()
@@ -130,7 +138,7 @@ def test_what_could_not_be_settled_comes_before_what_was_handled_since() -> None
 
 def test_what_waits_and_what_runs_must_not_lose_its_lease() -> None:
     load = Load(10)
-    load.add(parcels(4))
+    load.add(parcels(4), 10)
     running, settled, handled = take(load), take(load), take(load)
     settled.settled = True
     load.finish(handled, Acked())
@@ -141,7 +149,7 @@ def test_what_waits_and_what_runs_must_not_lose_its_lease() -> None:
 
 def test_what_was_lost_is_not_begun() -> None:
     load = Load(10)
-    load.add(parcels(3))
+    load.add(parcels(3), 10)
     running = take(load)
     lost = [running, load.held()[0]]
     load.lose(lost)
@@ -152,7 +160,7 @@ def test_what_was_lost_is_not_begun() -> None:
 
 def test_what_nobody_has_begun_is_handed_over() -> None:
     load = Load(10)
-    load.add(parcels(3))
+    load.add(parcels(3), 10)
     running = take(load)
     assert [parcel.key for parcel in load.take_waiting()] == ["1", "2"]
     assert (load.take(), load.held()) == (None, [running])
@@ -160,7 +168,7 @@ def test_what_nobody_has_begun_is_handed_over() -> None:
 
 def test_who_was_given_up_on_comes_too_late() -> None:
     load = Load(10)
-    load.add(parcels(1))
+    load.add(parcels(1), 10)
     running = take(load)
     assert load.take_running() == [running]
     assert load.idle

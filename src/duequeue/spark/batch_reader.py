@@ -1,6 +1,7 @@
 """`spark.read.format("duequeue")`: a snapshot of the queue, which changes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -13,7 +14,8 @@ from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import RowReader
 
-PAGE_ROWS = 10_000
+# So many stay in the processor's cache from the driver's hands into Arrow's.
+PAGE_ROWS = 2000
 
 
 class Part(InputPartition):
@@ -45,27 +47,15 @@ class BatchReader(DataSourceReader):
         reader = RowReader(self._schema)
         page = self._options.batch_size or PAGE_ROWS
         snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
-        rows = snapshots.read(partition.value, page, with_payload=reader.with_payload)
-        yield from _gathered(_batches(reader, rows), page)
+        pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
+        with closing(pages):
+            while (batch := _next_batch(reader, pages)) is not None:
+                yield batch
 
 
-def _batches(reader: RowReader, read: Iterator[list[MessageRow]]) -> Iterator[pa.RecordBatch]:
-    while True:
-        with uncollected():
-            rows = next(read, None)
-            if rows is None:
-                return
-            batch = reader.batch(rows)
-        yield batch
-
-
-def _gathered(batches: Iterator[pa.RecordBatch], page: int) -> Iterator[pa.RecordBatch]:
-    """Join small batches, to no more rows than a page: Spark has work with each."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        if waiting and sum(each.num_rows for each in (*waiting, batch)) > page:
-            yield pa.concat_batches(waiting)
-            waiting = []
-        waiting.append(batch)
-    if waiting:
-        yield pa.concat_batches(waiting)
+def _next_batch(
+    reader: RowReader, pages: Generator[list[MessageRow], None, None]
+) -> pa.RecordBatch | None:
+    with uncollected():
+        rows = next(pages, None)
+        return None if rows is None else reader.batch(rows)

@@ -63,6 +63,8 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
     if leased:
         known[LEASE] = LEASE_TYPE
     for field in schema.fields:
+        if schema.fieldNames().count(field.name) > 1:
+            raise ValueError(f"column {field.name!r} stands in the schema twice")
         if field.name not in known:
             raise ValueError(f"column {field.name!r} cannot be read; known are: {', '.join(known)}")
         wanted = known[field.name].simpleString()
@@ -131,7 +133,7 @@ def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     """Return milliseconds as Spark's instants, which are microseconds."""
     if values.count(None) == len(values):
         return pa.nulls(len(values), kind)
-    return pc.multiply(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
+    return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
 
 
 def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:

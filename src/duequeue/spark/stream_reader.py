@@ -17,13 +17,14 @@ from pyspark.sql.types import StructType
 from duequeue.bulk import ID, BatchId, MessageRow, Reach
 from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
-from duequeue.spark.batch_reader import PAGE_ROWS
 from duequeue.spark.collecting import uncollected
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import ATTEMPT, RowReader
 from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
 from duequeue.store import Burial, Lease
+
+PAGE_ROWS = 10_000
 
 _ALL = 2**31 - 1
 

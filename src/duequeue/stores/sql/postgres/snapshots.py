@@ -1,7 +1,7 @@
 """One picture of the table for many readers: an exported snapshot, kept while they read."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from time import monotonic
@@ -19,7 +19,6 @@ from duequeue.stores.sql.postgres.statements import queries
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LISTEN = "LISTEN duequeue_snapshot"
 LAST_PAGE = 2**32 - 1
-CHUNK_ROWS = 2000  # which stay in the processor's cache until they are converted
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -54,7 +53,7 @@ class PostgresSnapshots:
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Iterator[list[MessageRow]]:
+    ) -> Generator[list[MessageRow], None, None]:
         """Read a range of pages in the snapshot."""
         of = {
             "kind_id": self._kind_id,
@@ -67,7 +66,7 @@ class PostgresSnapshots:
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
             # As the server sends them: its cursors would put each page aside first.
-            yield from chunks(connection, queries()["read_messages"], of, min(page, CHUNK_ROWS))
+            yield from chunks(connection, queries()["read_messages"], of, page)
             connection.execute("COMMIT")
             if part.snapshot is not None:
                 connection.execute(_TELL, [f"{part.snapshot} {part.number}"])

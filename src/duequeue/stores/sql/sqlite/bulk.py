@@ -1,7 +1,7 @@
 """SQLite for whole batches: one writer, and a read transaction for each part of a snapshot."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class SqliteSnapshots:
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Iterator[list[MessageRow]]:
+    ) -> Generator[list[MessageRow], None, None]:
         """Read a range of ids in one statement, which is one read transaction."""
         of = {
             "kind_id": self._kind_id,

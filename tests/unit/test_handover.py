@@ -1,0 +1,87 @@
+"""Messages passed from thread to thread."""
+
+from threading import Barrier, Event
+from typing import Any
+
+import pytest
+
+from duequeue.handover import Handover
+from duequeue.parcel import Parcel
+from duequeue.verdict import ACKED
+from tests.contract.phrases import PATIENCE, in_background
+from tests.unit.test_workload import parcels
+
+Hands = Handover[Parcel[Any]]
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Handover(10)
+
+
+def test_as_many_workers_begin_as_there_are_messages(hands: Hands) -> None:
+    """Each wakes the next, although only one is woken by what comes in."""
+    begun = Barrier(6)
+
+    def work() -> None:
+        if hands.next() is not None:
+            begun.wait(PATIENCE)
+
+    workers = [in_background(work) for _ in range(7)]
+    hands.add(parcels(5), 10)
+    begun.wait(PATIENCE)
+    assert hands.stop()
+    for worker in workers:
+        worker.result(PATIENCE)
+
+
+def test_no_message_is_left_lying_however_workers_meet(hands: Hands) -> None:
+    everything = parcels(3000)
+    handled: list[str] = []
+    enough = Event()
+
+    def work() -> None:
+        parcel = hands.next()
+        while parcel is not None:
+            handled.append(parcel.key)
+            if len(handled) == len(everything):
+                enough.set()
+            parcel = hands.next(parcel, ACKED)
+
+    workers = [in_background(work) for _ in range(4)]
+    for at in range(0, len(everything), 3):
+        hands.add(everything[at : at + 1], 10)  # a worker wakes up for it
+        hands.add(everything[at + 1 : at + 3], 10)  # and may find more, or nothing
+    assert enough.wait(PATIENCE), f"{hands.in_hand} in hand"
+    hands.stop()
+    for worker in workers:
+        worker.result(PATIENCE)
+    assert sorted(handled) == sorted(parcel.key for parcel in everything)
+
+
+def test_what_is_lost_makes_room(hands: Hands) -> None:
+    lost = parcels(10)
+    hands.add(lost, 10)
+    asking = Event()
+
+    def ask() -> int:
+        asking.set()
+        return hands.await_room()
+
+    room = in_background(ask)
+    assert asking.wait(PATIENCE)
+    assert not room.done()
+    hands.lose(lost)
+    assert room.result(PATIENCE) == 10
+
+
+def test_nothing_is_handed_out_once_stopping(hands: Hands) -> None:
+    waiting = parcels(3)
+    hands.add(waiting, 10)
+    assert hands.next() is waiting[0]
+    assert hands.stop()
+    assert not hands.stop()
+    assert hands.next(waiting[0], ACKED) is None
+    assert hands.take_waiting() == waiting[1:]
+    assert [done.parcel for done in hands.take_done()] == waiting[:1]
+    assert hands.await_room() == 0
