@@ -1,5 +1,6 @@
 """From a URL to a backend; the only place that knows every store."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +14,19 @@ if TYPE_CHECKING:
     from duequeue.stores.sql.postgres.settings import Settings
 
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
 def backend_for(url: str) -> Backend:
     """Return the backend that a URL names. Nothing is contacted yet."""
     if not isinstance(url, str):
         raise TypeError(f"url must be a str, not {type(url).__name__}")
     scheme = url.partition(":")[0].lower()
     if scheme not in _BACKENDS:
+        # What has no scheme may be of any form, with a password anywhere in it.
+        shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
         raise ValueError(
-            f"url starts with {scheme!r}, which names no store; known are: "
+            f"url{shown} names no store; known are: "
             + ", ".join(f"{known}:" for known in _BACKENDS)
         )
     return _BACKENDS[scheme](url)
@@ -106,6 +112,7 @@ def _server_settings(url: str) -> "Settings":
     from duequeue.stores.sql.postgres.settings import Settings
 
     location, options = _split_options(url)
+    _check_authority(location)
     pool_size = options.pop("pool_size", "10")
     if not pool_size.isdecimal():
         raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
@@ -115,6 +122,16 @@ def _server_settings(url: str) -> "Settings":
     theirs = "&".join(f"{name}={value}" for name, value in options.items())
     by_transaction = pooler == "transaction"
     return Settings(f"{location}?{theirs}", int(pool_size), by_transaction)
+
+
+def _check_authority(location: str) -> None:
+    """Raise if part of a password would be taken for a host, a port or a database."""
+    authority, _, database = location.partition("://")[2].partition("/")
+    if authority.count("@") > 1 or "@" in database:
+        raise ValueError(
+            "url has an @ or / in its user or password: write it as %40 or %2F, as any other "
+            "special character there"
+        )
 
 
 def _split_options(url: str) -> tuple[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from signal import SIGINT, SIGTERM
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -119,3 +120,16 @@ def test_payloads_may_be_text_or_bytes(url: str, codec: str, payload: Any) -> No
             assert worker.await_lines("handled") == [["handled", "a", repr(payload)]]
             worker.send(SIGTERM)
             assert worker.end()[0] == 0
+
+
+@pytest.mark.parametrize("handler", ["tell", "tell_async"])
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_worker_that_waits_for_its_database_hears_a_signal(handler: str, processes: str) -> None:
+    began = monotonic()
+    with Worker(handler, "postgresql://127.0.0.1:1/app", "--processes", processes) as worker:
+        worker.await_lines("orders at 127.0.0.1:1/app")
+        worker.send(SIGTERM)
+        status, printed = worker.end()
+    assert status == 0, printed
+    assert "orders: stopped, 0 handled, 0 failed" in printed
+    assert monotonic() - began < 20, "it would have waited for 30 s"

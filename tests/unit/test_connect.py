@@ -115,3 +115,29 @@ def test_a_file_is_the_same_from_any_folder(
 
 def test_a_server_is_the_same_from_any_folder() -> None:
     assert absolute("postgresql://db/app?pool_size=3") == "postgresql://db/app?pool_size=3"
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        (f"host=127.0.0.1 port=1 password={SECRET}", "^url names no store; known are: memory:"),
+        (f"postgresql://bob:{SECRET[:3]}/{SECRET[3:]}@db/app", "%40 or %2F"),
+        (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40 or %2F"),
+        (f"postgresql://bob:{SECRET}/app", "a port that is not a whole number"),
+        (f"postgresql://bob:{SECRET}%zz@db/app", "special characters as %"),
+        (f"postgresql://bob:{SECRET}@db/app?poolr=transaction", "with libpq's options"),
+    ],
+)
+def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as raised:
+        backend_for(url)
+    told = "".join(traceback.format_exception(raised.value))
+    assert not any(part in told for part in (SECRET, SECRET[:3] + "/", "@" + SECRET[3:]))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["bob:x%40y@db:5433/app", "db1:1,db2:2/app", "/app?host=/run/postgresql", "%2Frun%2Fpg/app"],
+)
+def test_addresses_of_servers_are_taken_in_any_form(address: str) -> None:
+    assert backend_for(f"postgresql://{address}").address

@@ -26,7 +26,7 @@ def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--batch", type=int, default=100, help="messages fetched ahead (100)")
     parser.add_argument("--max-attempts", type=int, help="bury after so many (no limit)")
     for name, default, about in (
-        ("--lease", 300, "how long a message is held before others may have it (300)"),
+        ("--lease", 300, "after which a dead worker's messages are delivered again (300)"),
         ("--poll-interval", 3, "between regular looks at the database (3)"),
         ("--grace", 30, "that handlers get to finish after the first signal (30)"),
     ):

@@ -5,11 +5,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 from duequeue.cli.terminal import Terminal
+from duequeue.cli.worker.beginning import begin
 from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.orders import Order, Orders, listening_to_signals
 from duequeue.cli.worker.serving import Serving, serving
@@ -46,13 +48,28 @@ def serve(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     counter = Counter()
-    with serving(settings, handler, counter) as served:
-        _attend(served, orders, settings.grace, lambda: report(counter.tally(served.in_hand)))
+    with ExitStack() as begun:
+        served, order = begin(
+            lambda: begun.enter_context(serving(settings, handler, counter)), orders
+        )
+        if served is not None:
+            _attend(served, orders, order, settings.grace, _reporter(report, counter, served))
     return counter.tally(0)
 
 
-def _attend(served: Serving, orders: Orders, grace: timedelta, report: Callable[[], None]) -> None:
-    order = None
+def _reporter(
+    report: Callable[[Tally], None], counter: Counter, served: Serving
+) -> Callable[[], None]:
+    return lambda: report(counter.tally(served.in_hand))
+
+
+def _attend(
+    served: Serving,
+    orders: Orders,
+    order: Order | None,
+    grace: timedelta,
+    report: Callable[[], None],
+) -> None:
     while order is None:
         report()
         order = orders.await_order(REPORT_SECONDS)

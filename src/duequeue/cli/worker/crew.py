@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from time import monotonic
@@ -13,6 +14,7 @@ from typing import Any
 from duequeue.backoff import Backoff
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
+from duequeue.cli.worker.beginning import begin
 from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.orders import (
     FromParent,
@@ -40,17 +42,24 @@ def work_together(settings: Settings, processes: int) -> int:
     load(settings.handler)
     terminal = Terminal()
     with listening_to_signals() as signals, terminal.shared():
-        # What is wrong with the database is told once, here; and its tables are made once.
-        with Queue.open(settings.url, settings.queue, **settings.opening()):
-            address = backend_for(settings.url).address
+        address = backend_for(settings.url).address
         terminal.print(f"{settings.queue} at {address}, {processes} processes")
         status = Status(settings.queue, terminal)
+        # What is wrong with the database is told once, here; and its tables are made once.
+        _, order = begin(partial(_open_once, settings), signals)
+        if order is not None:
+            status.finish(Tally())
+            return 0
         crew = Crew(settings, processes)
         while not crew.finished:
             status.update(crew.tally())
             crew.tend(signals)
         status.finish(crew.tally())
     return crew.exit_status
+
+
+def _open_once(settings: Settings) -> None:
+    Queue.open(settings.url, settings.queue, **settings.opening()).close()
 
 
 @dataclass

@@ -41,10 +41,17 @@ class Settings:
 
     def __post_init__(self) -> None:
         try:
-            conninfo_to_dict(self.conninfo)
+            parts = conninfo_to_dict(self.conninfo)
         except psycopg.ProgrammingError:
             # The driver's words may quote the whole string, password included.
-            raise ValueError("url is not a PostgreSQL connection string") from None
+            raise ValueError(
+                "url is not a PostgreSQL connection string: it is "
+                "postgresql://user:password@host/database, with special characters as %.. and "
+                "with libpq's options"
+            ) from None
+        if not all(port.isdecimal() for port in str(parts.get("port") or 0).split(",") if port):
+            # Not shown: it is the password of a url that has no host.
+            raise ValueError("url has a port that is not a whole number")
         if self.pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
 
