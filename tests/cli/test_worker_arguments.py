@@ -66,11 +66,11 @@ def test_a_url_must_come_from_somewhere() -> None:
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_password_is_not_printed(
-    postgres_server: PostgresServer, emptied_database: str, processes: str
+    postgres_server: PostgresServer, ready_database: str, processes: str
 ) -> None:
-    with Queue[int].open(emptied_database, "orders") as queue:
+    with Queue[int].open(ready_database, "orders") as queue:
         queue.offer("a", 1)
-        with Worker("tell", emptied_database, "--processes", processes) as worker:
+        with Worker("tell", ready_database, "--processes", processes) as worker:
             worker.await_lines("handled a")
             worker.send(SIGTERM)
             status, printed = worker.end()
@@ -79,9 +79,9 @@ def test_a_password_is_not_printed(
     assert postgres_server.password not in printed
 
 
-def test_a_wrong_password_is_not_printed_either(emptied_database: str) -> None:
-    password = urlsplit(emptied_database).password or ""
-    ran = run("migrate", url=emptied_database.replace(password, "wrong-secret"))
+def test_a_wrong_password_is_not_printed_either(ready_database: str) -> None:
+    password = urlsplit(ready_database).password or ""
+    ran = run("migrate", url=ready_database.replace(password, "wrong-secret"))
     assert ran.returncode == 1
     assert "wrong-secret" not in ran.stdout + ran.stderr
 

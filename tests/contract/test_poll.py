@@ -158,6 +158,18 @@ def test_a_backdated_message_of_another_process_is_found(
     assert claim(queue).key == "early"
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_a_queue_that_is_opened_overtakes_nothing(open_queue: OpenQueue, store_url: str) -> None:
+    closed = open_queue(poll_interval=HOUR)
+    closed.offer("a", 1)
+    assert claim(closed).ack()
+    offer_from_another_process(store_url, "early")
+    closed.close()
+    queue = open_queue(poll_interval=HOUR)
+    queue.offer("late", 1)
+    assert keys_of(queue.try_poll_many(2)) == ["early", "late"]
+
+
 def test_a_message_moved_behind_what_was_delivered_is_found(queue: QueueFace) -> None:
     queue.offer_batch([Message("a", 1, START), Message("b", 1, HOUR)])
     assert claim(queue).ack()

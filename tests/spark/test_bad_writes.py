@@ -146,13 +146,13 @@ def test_passwords_stay_out_of_sight(
     spark: SparkSession,
     one_row: DataFrame,
     postgres_server: PostgresServer,
-    emptied_database: str,
+    ready_database: str,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(PySparkException, match="does not exist") as raised:
         offer(one_row, url=postgres_server.url("no_such_database"), queue="orders")
-    options = {"url": emptied_database, "queue": "orders"}
+    options = {"url": ready_database, "queue": "orders"}
     spark.read.format("duequeue").options(**options).load().explain(extended=True)
     frame = spark.readStream.format("duequeue").options(**options).load()
     query = run_through(to_files(frame, tmp_path))

@@ -120,8 +120,8 @@ class TestOneMoment:
     """On PostgreSQL all parts show the same moment, whatever happens while they are read."""
 
     @pytest.fixture(params=["postgres"])
-    def url(self, emptied_database: str) -> str:
-        return emptied_database
+    def url(self, ready_database: str) -> str:
+        return ready_database
 
     def test_parts_read_late_show_the_moment_of_planning(
         self, spark: SparkSession, url: str, queue: Queue[Any]

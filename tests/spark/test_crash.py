@@ -115,12 +115,12 @@ class Scene:
 
 @pytest.mark.timeout(600)
 def test_the_driver_is_killed_at_every_point(
-    spark: SparkSession, emptied_database: str, tmp_path: Path
+    spark: SparkSession, ready_database: str, tmp_path: Path
 ) -> None:
     file = f"sqlite:///{tmp_path / 'queue.db'}"
-    readers = [Scene(emptied_database, point, tmp_path) for point in READ_POINTS]
+    readers = [Scene(ready_database, point, tmp_path) for point in READ_POINTS]
     readers.append(Scene(file, "leased, not logged", tmp_path))
-    writers = [Scene(emptied_database, point, tmp_path) for point in WRITE_POINTS]
+    writers = [Scene(ready_database, point, tmp_path) for point in WRITE_POINTS]
     writers.append(Scene(file, "merged, not committed", tmp_path))
     parts = [scene.reading() for scene in readers] + [scene.writing() for scene in writers]
     with driver("local[16]", parts, tmp_path) as process:
@@ -143,16 +143,16 @@ def test_the_driver_is_killed_at_every_point(
             run_through(sink.option("checkpointLocation", str(scene.folder / "checkpoint")))
             after = drained(queue)
             assert len({each.key for each in before + after}) == len(before + after) == ROWS
-    for url in (file, emptied_database):
+    for url in (file, ready_database):
         assert count(url, "duequeue_stream_batch") == 0
         assert count(url, "duequeue_stage") == 0
 
 
 @pytest.mark.timeout(600)
-def test_an_executor_is_killed(spark: SparkSession, emptied_database: str, tmp_path: Path) -> None:
+def test_an_executor_is_killed(spark: SparkSession, ready_database: str, tmp_path: Path) -> None:
     """On a cluster of two executors in processes of their own; Spark runs the work again."""
-    reader = Scene(emptied_database, "executor reads", tmp_path)
-    writer = Scene(emptied_database, "executor writes", tmp_path)
+    reader = Scene(ready_database, "executor reads", tmp_path)
+    writer = Scene(ready_database, "executor writes", tmp_path)
     parts = [reader.reading(), {"does": "offer", "options": writer.options, "rows": ROWS}]
     with driver("local-cluster[2,1,1024]", parts, tmp_path) as process:
         _, errors = process.communicate(timeout=5 * PATIENCE)
@@ -161,8 +161,8 @@ def test_an_executor_is_killed(spark: SparkSession, emptied_database: str, tmp_p
     assert writer.marker.exists()
     assert in_files(spark, reader.folder) == [f"k{number:04}" for number in range(ROWS)]
     with (
-        Queue.open(emptied_database, reader.point) as read,
-        Queue.open(emptied_database, writer.point) as written,
+        Queue.open(ready_database, reader.point) as read,
+        Queue.open(ready_database, writer.point) as written,
     ):
         assert read.stats().total == 0
         assert len({each.key for each in drained(written)}) == written.stats().total == ROWS

@@ -169,9 +169,9 @@ def test_of_those_that_replace_nothing_the_earlier_one_wins(
     assert [each.payload for each in drained(queue)] == [5]
 
 
-def test_what_is_staged_while_a_batch_is_merged_is_left_out(emptied_database: str) -> None:
+def test_what_is_staged_while_a_batch_is_merged_is_left_out(ready_database: str) -> None:
     """On PostgreSQL; on SQLite nobody can write meanwhile."""
-    options = parse({"url": emptied_database, "queue": "orders"})
+    options = parse({"url": ready_database, "queue": "orders"})
     with OpenBulk(options) as bulk, OpenBulk(options) as zombie:
         bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
 
@@ -188,7 +188,7 @@ def test_what_is_staged_while_a_batch_is_merged_is_left_out(emptied_database: st
                 reply = yield command
 
         assert bulk.run(merge_beside_a_zombie) == OfferCounts(created=1)
-    with Queue.open(emptied_database, "orders") as queue:
+    with Queue.open(ready_database, "orders") as queue:
         assert [(each.key, each.payload) for each in drained(queue)] == [("a", 1)]
 
 
@@ -296,6 +296,16 @@ def test_batches_of_those_who_never_came_back_are_forgotten(
 texts = some.text(some.characters(exclude_characters="\0", codec="utf-8"), max_size=50)
 
 
+@pytest.fixture(scope="module")
+def stage(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
+    """A connection to a database that has its tables, for all the examples."""
+    url = postgres_server.create_database()
+    Queue.open(url, "orders").close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+    postgres_server.drop_database(url)
+
+
 @settings(deadline=None, max_examples=30)
 @given(
     rows=some.lists(
@@ -307,7 +317,7 @@ texts = some.text(some.characters(exclude_characters="\0", codec="utf-8"), max_s
     cut=some.integers(0, 3),
 )
 def test_arrow_and_copy_agree(
-    shared_database: psycopg.Connection, rows: list[Any], headers: list[Any], cut: int
+    stage: psycopg.Connection, rows: list[Any], headers: list[Any], cut: int
 ) -> None:
     keys, payloads, instants = (list(column) for column in zip(*rows, strict=True))
     batch = pa.record_batch(
@@ -320,11 +330,11 @@ def test_arrow_and_copy_agree(
             **{name: pa.array([5] * len(rows), pa.int64()) for name in ("writer", "batch", "part")},
         }
     ).slice(min(cut, len(rows) - 1))
-    shared_database.execute("DELETE FROM duequeue_stage")
-    assert copy_in(shared_database, "duequeue_stage", batch)
+    stage.execute("DELETE FROM duequeue_stage")
+    assert copy_in(stage, "duequeue_stage", batch)
     names = ", ".join(batch.schema.names)
     query = f"SELECT {names} FROM duequeue_stage ORDER BY ctid"  # noqa: S608 - ours
-    found = shared_database.execute(query.encode()).fetchall()
+    found = stage.execute(query.encode()).fetchall()
     assert found == [tuple(row.values()) for row in batch.to_pylist()]
 
 
@@ -351,8 +361,8 @@ def test_a_file_that_is_gone_is_told_of(tmp_path: Path) -> None:
         next(snapshots.read(SnapshotPart(0, 0, 1, None), 10, with_payload=True))
 
 
-def test_behind_a_pooler_no_snapshot_is_kept(emptied_database: str) -> None:
-    url = f"{emptied_database}?pooler=transaction"
+def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:
+    url = f"{ready_database}?pooler=transaction"
     with (
         Queue.open(url, "orders") as queue,
         OpenBulk(parse({"url": url, "queue": "orders"})) as bulk,

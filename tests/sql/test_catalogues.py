@@ -91,11 +91,11 @@ GIVEN_TYPES = {"kind_id": INT4, "now": INT8}
 
 
 @pytest.mark.parametrize("name", POSTGRES)
-def test_postgres_understands(name: str, emptied_database: str) -> None:
+def test_postgres_understands(name: str, ready_database: str) -> None:
     names = parameters(POSTGRES[name])
     query = PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", POSTGRES[name])
     types = [GIVEN_TYPES.get(each, 0) for each in names]
-    with psycopg.connect(emptied_database) as connection:
+    with psycopg.connect(ready_database) as connection:
         result = connection.pgconn.prepare(b"", query.encode(), types)
         assert result.status == ExecStatus.COMMAND_OK, result.error_message.decode()
 

@@ -15,8 +15,8 @@ FAILING = b"SELECT 1 / (5000 - number) FROM generate_series(1, %(last)s) AS numb
 
 
 @pytest.fixture
-def connection(emptied_database: str) -> Iterator[psycopg.Connection]:
-    with closing(psycopg.connect(emptied_database, autocommit=True)) as connection:
+def connection(ready_database: str) -> Iterator[psycopg.Connection]:
+    with closing(psycopg.connect(ready_database, autocommit=True)) as connection:
         yield connection
 
 
@@ -40,9 +40,9 @@ def test_an_error_on_the_way(connection: psycopg.Connection) -> None:
         list(read)
 
 
-def test_a_server_that_is_gone_without_a_word(emptied_database: str) -> None:
+def test_a_server_that_is_gone_without_a_word(ready_database: str) -> None:
     """As after a crash: what was being read may be read again."""
-    with deaf_proxy(emptied_database) as proxy, closing(psycopg.connect(proxy.url)) as connection:
+    with deaf_proxy(ready_database) as proxy, closing(psycopg.connect(proxy.url)) as connection:
         read = chunks(connection, NUMBERS, {"last": 1_000_000}, 10)
         next(read)
         proxy.close()

@@ -104,11 +104,11 @@ def test_a_look_in_vain_reads_a_handful_of_pages(explaining: Explaining) -> None
 
 
 def test_what_is_prepared_on_an_empty_table_goes_by_index(
-    emptied_database: str, clock: ManualClock
+    ready_database: str, clock: ManualClock
 ) -> None:
     with (
-        Queue.open(emptied_database, "orders", clock=clock) as queue,
-        psycopg.connect(emptied_database, autocommit=True) as connection,
+        Queue.open(ready_database, "orders", clock=clock) as queue,
+        psycopg.connect(ready_database, autocommit=True) as connection,
     ):
         connection.execute("TRUNCATE duequeue_message")  # so that it has not a single page
         explaining = Explaining(queue, connection)

@@ -22,8 +22,8 @@ LAPS = 8
 
 
 @pytest.fixture
-def wire(emptied_database: str) -> Iterator[Wire]:
-    with Wire(emptied_database) as wire:
+def wire(ready_database: str) -> Iterator[Wire]:
+    with Wire(ready_database) as wire:
         yield wire
 
 
@@ -102,9 +102,9 @@ def test_settling_crosses_once(
 
 
 def test_telling_other_processes_takes_no_round_trip_of_its_own(
-    wire: Wire, queue: QueueFace, emptied_database: str
+    wire: Wire, queue: QueueFace, ready_database: str
 ) -> None:
-    with psycopg.connect(emptied_database, autocommit=True) as other:
+    with psycopg.connect(ready_database, autocommit=True) as other:
         other.execute("LISTEN duequeue")
         assert wire.traffic_of(lambda: queue.offer("now", 1)) == ONCE
         told = [note.payload for note in other.notifies(timeout=PATIENCE, stop_after=1)]
@@ -115,10 +115,10 @@ def test_telling_other_processes_takes_no_round_trip_of_its_own(
 
 
 def test_a_growing_id_prepares_nothing_anew(
-    wire: Wire, queue: QueueFace, clock: ManualClock, emptied_database: str
+    wire: Wire, queue: QueueFace, clock: ManualClock, ready_database: str
 ) -> None:
     queue.offer_batch(batch(LAPS))
-    with psycopg.connect(emptied_database, autocommit=True) as other:
+    with psycopg.connect(ready_database, autocommit=True) as other:
         other.execute(
             "SELECT setval('duequeue_message_id_seq', greatest(last_value, 40000))"
             " FROM duequeue_message_id_seq"

@@ -57,6 +57,12 @@ def test_a_message_for_the_same_instant_is_seen(mark: Watermark) -> None:
     assert position(mark, 100) < Position(100, 6)
 
 
+def test_a_queue_that_is_opened_looks_from_the_beginning(mark: Watermark) -> None:
+    claimed(mark, Position(100, 7), now=100)
+    mark.begin_anew()
+    assert position(mark, 100) == BEGINNING
+
+
 def test_a_claim_under_way_does_not_pass_over_a_new_message(mark: Watermark) -> None:
     start = mark.start(100, SWEEP)
     mark.lower(50)

@@ -20,7 +20,9 @@ def open_store(
     """Get a kind ready, with the watermark that all of this process share."""
     found = yield from find_kind(dialect, kind, migrate=migrate)
     settling = Settling(found.id, _history_days.get(place) if history else None)
-    return SqlStore(found, settling, sweep_interval, _watermarks.get((place, kind)))
+    watermark = _watermarks.get((place, kind))
+    watermark.begin_anew()
+    return SqlStore(found, settling, sweep_interval, watermark)
 
 
 def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:

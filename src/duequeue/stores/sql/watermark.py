@@ -4,8 +4,8 @@ A claim that always began at the earliest message would walk again and again ove
 and the just deleted ones. So the queues of one process remember the last row they claimed and
 go on from there. What may lie behind the mark: messages offered for an earlier instant, leases
 that ran out, rows committed late. Whoever offers in this process lowers the mark; for the rest
-it is forgotten once per sweep interval, when a lease of this process runs out, and when a claim
-finds nothing.
+it is forgotten once per sweep interval, when a queue is opened, when a lease of this process runs
+out, and when a claim finds nothing.
 """
 
 import threading
@@ -52,6 +52,11 @@ class Watermark:
         self._looked_until = -NEVER
         self._swept_at = -NEVER
         self._lease_ends = LeaseEnds()
+
+    def begin_anew(self) -> None:
+        """Make the next claim look from the beginning, whoever used the mark before."""
+        with self._lock:
+            self._swept_at = -NEVER
 
     def start(self, now: int, sweep_interval: int) -> Start:
         """Return where to look at `now`."""
