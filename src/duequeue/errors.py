@@ -1,7 +1,7 @@
 """Everything DueQueue raises of its own.
 
     DueQueueError
-    ├── QueueClosed            the queue was closed; open it again
+    ├── QueueClosed            the queue was closed, or opened before a fork; open it again
     ├── UndecodablePayload     a stored payload that the queue's codec cannot read
     ├── PayloadTooLarge        also a ValueError
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
@@ -18,7 +18,7 @@ class DueQueueError(Exception):
 
 
 class QueueClosed(DueQueueError):
-    """The queue was closed before, or while, this call ran."""
+    """The queue was closed before, or while, this call ran, or belongs to another process."""
 
 
 class UndecodablePayload(DueQueueError):

@@ -9,10 +9,10 @@ from duequeue.actions import performer, retrying
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock, SystemClock
 from duequeue.connect import backend_for
-from duequeue.errors import QueueClosed
 from duequeue.flows.arguments import checked_limit
 from duequeue.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.instants import EPOCH, from_millis, to_millis
+from duequeue.lifetime import Lifetime
 from duequeue.steps import drive
 from duequeue.store import Backend, Operation, Session
 
@@ -45,7 +45,7 @@ class History:
         self._session = session
         self._clock = clock
         self._retry = retry
-        self._closed = False
+        self._lifetime = Lifetime(repr(self))
 
     @classmethod
     def open(
@@ -111,8 +111,8 @@ class History:
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""
-        if not self._closed:
-            self._closed = True
+        if self._lifetime.begins_to_end():
+            self._lifetime.end()
             self._session.close()
 
     def __enter__(self) -> Self:
@@ -130,8 +130,7 @@ class History:
         return f"<History at {self._backend.address}>"
 
     def _run(self, operation: Operation[T]) -> T:
-        if self._closed:
-            raise QueueClosed(f"{self!r} is closed")
+        self._lifetime.check()
         return drive(retrying(self._retry, operation), performer(self._session))
 
 

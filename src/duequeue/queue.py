@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import count
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack, overload
 from weakref import WeakSet
@@ -18,12 +17,12 @@ from duequeue.connect import backend_for
 from duequeue.consumer import Consumer, Handler
 from duequeue.cron import Cron
 from duequeue.delivery import Delivery
-from duequeue.errors import QueueClosed
 from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
+from duequeue.lifetime import Lifetime
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.settled import Settled
 from duequeue.steps import drive
@@ -47,8 +46,7 @@ class Queue(Generic[T]):
         self._wrap = partial(Delivery, self._drive, context)
         self._cron = Cron(self._drive, context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
-        self._closes = count()
-        self._closed = False
+        self._lifetime = Lifetime(f"queue {context.name!r}")
 
     @classmethod
     def open(
@@ -186,7 +184,7 @@ class Queue(Generic[T]):
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
         check_workers(handler, concurrency, batch)
-        self._refuse_if_closed()
+        self._lifetime.check()
         refuse_borrowed(self._context)
         consumer = Consumer(
             self._context,
@@ -226,13 +224,13 @@ class Queue(Generic[T]):
 
     def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
-        if next(self._closes) > 0:
+        if not self._lifetime.begins_to_end():
             return  # also when a signal comes while we are at it
         try:
             for consumer in list(self._consumers):
                 consumer.stop()
         finally:
-            self._closed = True
+            self._lifetime.end()
             try:
                 self._cron.close()
                 self._context.close()
@@ -257,9 +255,5 @@ class Queue(Generic[T]):
         return drive(flow, self._perform_unless_closed)
 
     def _perform_unless_closed(self, action: Action) -> object:
-        self._refuse_if_closed()
+        self._lifetime.check()
         return self._perform(action)
-
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
-            raise QueueClosed(f"queue {self.name!r} is closed")

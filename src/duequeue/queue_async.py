@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import count
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, Unpack, overload
 from weakref import WeakSet
@@ -19,12 +18,12 @@ from duequeue.connect import backend_for
 from duequeue.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron_async import AsyncCron
 from duequeue.delivery_async import AsyncDelivery
-from duequeue.errors import QueueClosed
 from duequeue.events import Events
 from duequeue.flows import keeping, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
+from duequeue.lifetime import Lifetime
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.settled import Settled
 from duequeue.steps import drive_async
@@ -48,8 +47,7 @@ class AsyncQueue(Generic[T]):
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
-        self._closes = count()
-        self._closed = False
+        self._lifetime = Lifetime(f"queue {context.name!r}")
 
     @classmethod
     def open(
@@ -184,7 +182,7 @@ class AsyncQueue(Generic[T]):
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
         check_workers(handler, concurrency, batch)
-        self._refuse_if_closed()
+        self._lifetime.check()
         refuse_borrowed(self._context)
         consumer = AsyncConsumer(
             self._context,
@@ -227,13 +225,13 @@ class AsyncQueue(Generic[T]):
 
     async def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
-        if next(self._closes) > 0:
+        if not self._lifetime.begins_to_end():
             return  # also when a signal comes while we are at it
         try:
             for consumer in list(self._consumers):
                 await consumer.stop()
         finally:
-            self._closed = True
+            self._lifetime.end()
             try:
                 await self._cron.close()
                 await asyncio.to_thread(self._context.close)
@@ -258,12 +256,8 @@ class AsyncQueue(Generic[T]):
         return await drive_async(flow, self._perform_unless_closed)
 
     async def _perform_unless_closed(self, action: Action) -> object:
-        self._refuse_if_closed()
+        self._lifetime.check()
         return await self._perform(action)
-
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
-            raise QueueClosed(f"queue {self.name!r} is closed")
 
 
 class OpeningQueue(Generic[T]):

@@ -1,6 +1,5 @@
 """One thread per process for all of its crons."""
 
-import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -113,5 +112,5 @@ _schedulers = Shared(Scheduler)
 
 
 def scheduler() -> Scheduler:
-    """Return the scheduler of this process; a fork has one of its own."""
-    return _schedulers.get(os.getpid())
+    """Return the scheduler of this process."""
+    return _schedulers.get("the one")

@@ -1,0 +1,94 @@
+"""A program that forks while its queue is open: `python -m tests.race.forking FACE URL`."""
+
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from duequeue import AsyncQueue, History, Queue, QueueClosed, RetryPolicy
+from tests.race.together import PATIENCE
+
+PATIENT_LOOKS = timedelta(days=1)  # whoever is not woken comes too late
+
+
+def fork(child: Callable[[], object]) -> int:
+    """Begin a process that is a copy of this one, and ends with the call."""
+    process = os.fork()
+    if process == 0:
+        try:
+            child()
+        except BaseException:  # noqa: BLE001 - whatever it is, this process must go no further
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return process
+
+
+def check_end(process: int) -> None:
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0, "see what the child printed"
+
+
+def check_refusal(call: Callable[[], object]) -> None:
+    with pytest.raises(QueueClosed, match="forked"):
+        call()
+
+
+def blocking(url: str) -> None:
+    """The child can neither use nor break what is its parent's, and its own queue works."""
+    heard, told = os.pipe()
+    with Queue[int].open(url, "orders", retry=RetryPolicy.never()) as queue:
+        assert queue.poll(0.01) is None  # whoever waits has a thread that listens
+
+        def child() -> None:
+            check_refusal(queue.try_poll)
+            check_refusal(lambda: queue.consume(print))
+            queue.close()
+            with Queue[int].open(url, "orders", poll_interval=PATIENT_LOOKS) as own:
+                assert own.poll(0.01) is None
+                os.write(told, b"!")
+                delivery = own.poll(PATIENCE)
+                assert delivery is not None
+                assert delivery.ack()
+
+        process = fork(child)
+        os.read(heard, 1)
+        queue.offer("a", 1)
+        check_end(process)
+        assert queue.stats().total == 0
+
+
+async def awaiting(url: str) -> None:
+    """The child can neither use nor break what is its parent's."""
+    async with AsyncQueue[int].open(url, "orders", retry=RetryPolicy.never()) as queue:
+
+        def child() -> None:
+            check_refusal(lambda: queue.try_poll().send(None))
+            with pytest.raises(StopIteration):  # it waits for nothing
+                queue.close().send(None)
+
+        check_end(fork(child))
+        assert (await queue.stats()).total == 0
+
+
+def reading(url: str) -> None:
+    """The same for a history."""
+    with History.open(url, retry=RetryPolicy.never()) as history:
+
+        def child() -> None:
+            check_refusal(history.days)
+            history.close()
+
+        check_end(fork(child))
+        assert history.days() == []
+
+
+if __name__ == "__main__":
+    what, place = sys.argv[1:]
+    if what == "async":
+        asyncio.run(awaiting(place))
+    else:
+        {"sync": blocking, "history": reading}[what](place)
