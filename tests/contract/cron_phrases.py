@@ -10,6 +10,7 @@ from duequeue import ConfigHash, CronMessage, Every, Schedule
 from duequeue.tick import tick_key
 from tests.contract.phrases import MINUTE, PATIENCE
 from tests.fixtures.faces import QueueFace
+from tests.fixtures.logs import messages_of
 from tests.fixtures.stores import START
 
 ONE, TWO = ConfigHash("one"), ConfigHash("two")
@@ -77,4 +78,4 @@ def first_after(schedule: Schedule, instant: datetime, number: int) -> list[date
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return what the crons have logged so far."""
-    return [each.getMessage() for each in caplog.records if each.name == "duequeue.cron"]
+    return messages_of("duequeue.cron", caplog)

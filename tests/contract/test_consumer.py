@@ -24,6 +24,7 @@ from tests.contract.phrases import (
 )
 from tests.contract.stage import Stage, until, until_gone
 from tests.fixtures.faces import QueueFace
+from tests.fixtures.logs import records_of
 from tests.fixtures.stores import OpenQueue
 
 
@@ -265,7 +266,7 @@ def test_a_failure_is_logged_with_its_traceback(
     with caplog.at_level(logging.WARNING, "duequeue"):
         consume(queue, charge_the_card)
         until(partial(is_in, queue, "order-7", State.FUTURE))
-    (record,) = caplog.records
+    (record,) = records_of("duequeue.consumer", caplog)
     assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
     assert "charge_the_card" in caplog.text
 
@@ -277,7 +278,7 @@ def test_what_is_asked_for_is_not_logged_as_a_failure(
     with caplog.at_level(logging.WARNING, "duequeue"):
         consume(queue, lambda _: raised(Bury("as planned")))
         until(partial(is_in, queue, "a", State.BURIED))
-    assert caplog.records == []
+    assert records_of("duequeue.consumer", caplog) == []
 
 
 def test_consumers_share_a_queue(open_queue: OpenQueue, consume: Consume) -> None:

@@ -11,6 +11,7 @@ from tests.contract.ledger import OpenCounted
 from tests.contract.phrases import DAY, DEFAULT_LEASE, SECOND, everything_in, snapshot
 from tests.contract.stage import Scene, Stage, until, until_gone, until_leased
 from tests.fixtures.faces import QueueFace
+from tests.fixtures.logs import messages_of
 from tests.fixtures.stores import START, OpenQueue
 
 HALF_A_LEASE = DEFAULT_LEASE / 2
@@ -111,9 +112,7 @@ def test_a_lost_lease_is_noticed_once(
             stage.next().end()
             until_gone(queue, key)
     assert ledger["extend"] == 1
-    assert [record.getMessage() for record in caplog.records] == [
-        "queue 'orders': lost the lease of 'a'"
-    ]
+    assert messages_of("duequeue.consumer", caplog) == ["queue 'orders': lost the lease of 'a'"]
 
 
 def test_what_waits_is_not_begun_once_its_lease_is_lost(

@@ -21,6 +21,7 @@ from tests.contract.phrases import (
 )
 from tests.contract.stage import LITTLE_GRACE, NO_GRACE, Stage, until, until_leased
 from tests.fixtures.faces import QueueFace
+from tests.fixtures.logs import messages_of
 from tests.fixtures.stores import OpenQueue
 
 
@@ -208,7 +209,7 @@ def test_closing_the_queue_stops_its_consumer(
     closing.result(PATIENCE)
     in_background(consumer.stop).result(PATIENCE)
     assert other.read("a") is None
-    assert caplog.records == []
+    assert messages_of("duequeue.consumer", caplog) == []
 
 
 def test_a_consumer_that_never_got_anything(queue: QueueFace, consume: Consume) -> None:

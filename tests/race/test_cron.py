@@ -16,6 +16,7 @@ from tests.contract.cron_phrases import (
     eventually,
     key_of,
     keys,
+    logged,
     messages,
     periodic_keys,
     run_everything_due,
@@ -171,9 +172,6 @@ def test_an_unreachable_database_is_survived(
 ) -> None:
     url = frail_server.create_database()
 
-    def complaints() -> list[str]:
-        return [each.getMessage() for each in caplog.records if each.name == "duequeue.cron"]
-
     with (
         caplog.at_level(logging.WARNING, "duequeue.cron"),
         face.open(url, "orders", clock=clock) as queue,
@@ -183,14 +181,14 @@ def test_an_unreachable_database_is_survived(
         handle = queue.cron.install_periodic_tick("reports", MINUTE, 1, misfire=everything)
         with frail_server.stopped("immediate"):
             clock.advance(10 * MINUTE)
-            eventually(lambda: "'reports'" in "".join(complaints()))
+            eventually(lambda: "'reports'" in "".join(logged(caplog)))
             # The crons of another store go on.
             eventually(lambda: other.contains(periodic_keys(14)[0]))
         clock.advance(10 * SECOND)
         eventually(partial(caught_up, queue, handle))
         assert run_everything_due(queue) == periodic_keys(*range(1, 11))
         assert handle.active
-        assert frail_server.password not in "".join(complaints())
+        assert frail_server.password not in "".join(logged(caplog))
 
 
 def caught_up(queue: QueueFace, handle: CronHandleFace) -> bool:

@@ -10,6 +10,7 @@ from duequeue import Backoff, RetryPolicy, actions
 from duequeue.actions import Pause, Run, retrying
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.steps import at_once
+from tests.fixtures.logs import messages_of
 
 SECOND = timedelta(seconds=1)
 NOTHING = at_once(lambda: None)
@@ -107,5 +108,5 @@ def test_a_call_that_is_retried_for_long_says_so_once(
     for _ in range(3):
         flow.throw(StoreUnavailable("nobody answers"))
         flow.send(None)
-    (record,) = caplog.records
-    assert record.message == "nobody answers; trying again, for 1:00:00 in all"
+    (message,) = messages_of("duequeue", caplog)
+    assert message == "nobody answers; trying again, for 1:00:00 in all"

@@ -22,6 +22,7 @@ from duequeue.events import (
 from duequeue.parcel import Parcel
 from duequeue.store import Claimed, Lease, Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
+from tests.fixtures.logs import records_of
 
 LOST = LeaseLost("orders", "a")
 RECORDS = [Record("a", b"1", 0)]
@@ -111,9 +112,8 @@ def test_tracing_that_fails_disturbs_nobody(
         assert stamped == RECORDS
     with events.handling(parcel()) as tell:
         tell(None, Acked())
-    assert [record.exc_info and record.exc_info[0] for record in caplog.records] == [
-        LookupError
-    ] * 2
+    records = records_of("duequeue", caplog)
+    assert [record.exc_info and record.exc_info[0] for record in records] == [LookupError] * 2
 
 
 def test_an_error_goes_through_an_offer_that_is_watched() -> None:
@@ -165,8 +165,9 @@ def test_events_are_logged_with_their_fields(caplog: pytest.LogCaptureFixture) -
         queue.events.emit(event)
     leave()
     queue.events.emit(LOST)
-    assert [record.levelname for record in caplog.records] == ["DEBUG"] * 3 + ["INFO"] * 4
-    told = [vars(record)["duequeue"] for record in caplog.records]
+    records = records_of("duequeue.events", caplog)
+    assert [record.levelname for record in records] == ["DEBUG"] * 3 + ["INFO"] * 4
+    told = [vars(record)["duequeue"] for record in records]
     assert told[0] == {
         "event": "Offered",
         "queue_name": "orders",
@@ -184,7 +185,7 @@ def test_events_are_logged_with_their_fields(caplog: pytest.LogCaptureFixture) -
         "outcome": "released",
         "error": "LookupError('x')",
     }
-    assert caplog.messages[4] == "Buried queue_name='orders' key='a' reason='enough'"
+    assert records[4].getMessage() == "Buried queue_name='orders' key='a' reason='enough'"
 
 
 def test_nothing_is_written_for_a_log_nobody_reads(caplog: pytest.LogCaptureFixture) -> None:
@@ -193,4 +194,4 @@ def test_nothing_is_written_for_a_log_nobody_reads(caplog: pytest.LogCaptureFixt
     log_events(queue)
     queue.events.emit(Offered("orders", 1, 0, 0))
     queue.events.emit(LOST)
-    assert len(caplog.records) == 1
+    assert len(records_of("duequeue.events", caplog)) == 1

@@ -60,8 +60,9 @@ class Line:
                 ) as connection:
                     self._work(self, connection)
             except psycopg.Error as error:
-                reason = address.clean(str(error)).strip()
-                logger.warning("%s: wake-ups wait for polls now: %s", address, reason)
+                if not self.closed.is_set():
+                    reason = address.clean(str(error)).strip()
+                    logger.warning("%s: wake-ups wait for polls now: %s", address, reason)
             if self.closed.wait(RETRY_EVERY):
                 return
 
@@ -120,7 +121,8 @@ class Switchboard:
         if settings.pooled_by_transaction:
             return  # what is told would be heard by whoever has that connection then
         with self._lock:
-            self._hearing = self._hearing or Line(settings, self._hear)
+            if any(self._listeners.values()):  # else it was closed while this poll ran
+                self._hearing = self._hearing or Line(settings, self._hear)
 
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
         if not line.settings.pooled_by_transaction:
