@@ -2,26 +2,35 @@
 
 import inspect
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from time import monotonic
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from duequeue.actions import Action, Flow, Run
+from duequeue.actions import Action, Flow, Pause, Run
 from duequeue.clock import ManualClock
 from duequeue.delivery import Delivery
-from duequeue.errors import QueueClosed
+from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
 from duequeue.handover import Handover
+from duequeue.lifetime import Lifetime
 from duequeue.steps import drive
 from duequeue.stop_signals import answered_by
 from duequeue.verdict import Rules, Verdict
 from duequeue.waiting import wait_for
-from duequeue.workload import GATHER_SECONDS, GRACE, PAUSE_AFTER_ERROR, Stopped
+from duequeue.workload import (
+    CLEAN_UP_SECONDS,
+    GATHER_SECONDS,
+    GRACE,
+    PAUSE_AFTER_ERROR,
+    Stopped,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +50,7 @@ class Consumer(Generic[T]):
         context: Context[T],
         perform: Callable[[Action], object],
         wrap: polling.Wrap[T, Delivery[T]],
+        lifetime: Lifetime,
         handler: Handler[T],
         *,
         concurrency: int,
@@ -53,10 +63,12 @@ class Consumer(Generic[T]):
         self._context = replace(context, max_attempts=rules.max_attempts)
         self._perform = perform
         self._wrap = wrap
+        self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
         self._hands: Handover[Delivery[T]] = Handover(batch)
         self._looking = False
+        self._gives_up_at = math.inf
         self._hard = threading.Event()
         self._stopped = threading.Event()
         self._feeder = self._thread(self._feed, "feeder")
@@ -76,6 +88,7 @@ class Consumer(Generic[T]):
         def on_signal() -> None:
             self._begin_to_stop(timedelta(0) if self._hands.stopping else grace)
 
+        self._lifetime.check_process()
         with answered_by(on_signal):
             while not self._stopped.is_set():
                 wait_for(self._stopped, 3600)
@@ -85,6 +98,8 @@ class Consumer(Generic[T]):
 
         Called by a handler, it only begins to.
         """
+        if not self._lifetime.is_here:
+            return  # a fork has none of its threads
         if threading.current_thread() in self._workers:
             self._begin_to_stop(grace)
             return
@@ -95,6 +110,10 @@ class Consumer(Generic[T]):
             return
         try:
             self._wind_up(grace.total_seconds())
+        except BaseException:
+            self._hard.set()
+            self._hands.end()
+            raise
         finally:
             self._stopped.set()
 
@@ -201,10 +220,12 @@ class Consumer(Generic[T]):
     # What stopping takes.
 
     def _wind_up(self, grace_seconds: float) -> None:
+        grace_ends_at = monotonic() + grace_seconds
+        self._gives_up_at = grace_ends_at + CLEAN_UP_SECONDS
         self._context.bell.ring_all()
         self._feeder.join()  # before giving back: its last poll would fetch it all again
         self._tried(consuming.give_back(self._context, self._hands.take_waiting()))
-        self._hands.await_handlers(grace_seconds, self._hard)
+        self._hands.await_handlers(grace_ends_at - monotonic(), self._hard)
         overdue = self._hands.give_up_running()
         self._keeper.join()
         self._tried(consuming.abandon(self._context, overdue))
@@ -212,7 +233,7 @@ class Consumer(Generic[T]):
     def _tried(self, flow: Flow[None]) -> bool:
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
         try:
-            drive(flow, self._perform)
+            drive(flow, self._perform_in_time)
         except QueueClosed:
             return True  # there is nobody left to tell
         except Exception as error:
@@ -221,6 +242,14 @@ class Consumer(Generic[T]):
             self._hard.wait(PAUSE_AFTER_ERROR)
             return False
         return True
+
+    def _perform_in_time(self, action: Action) -> object:
+        if not isinstance(action, Pause):
+            return self._perform(action)
+        wait_for(self._hard, min(action.seconds, self._gives_up_at - monotonic()))
+        if self._hard.is_set() or monotonic() >= self._gives_up_at:
+            raise StoreUnavailable("stopped before the store answered")
+        return None
 
     def _thread(self, target: Callable[[], None], name: str) -> threading.Thread:
         full_name = f"duequeue-{self._context.name}-{name}"

@@ -2,21 +2,24 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from time import monotonic
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from duequeue.actions import Action, Flow, Run
+from duequeue.actions import Action, Flow, Pause, Run
 from duequeue.clock import ManualClock
 from duequeue.delivery_async import AsyncDelivery
-from duequeue.errors import QueueClosed
+from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
+from duequeue.lifetime import Lifetime
 from duequeue.steps import drive_async
 from duequeue.stop_signals import answered_in_the_loop_by
 from duequeue.verdict import Rules, Verdict
@@ -47,6 +50,7 @@ class AsyncConsumer(Generic[T]):
         context: Context[T],
         perform: Callable[[Action], Awaitable[object]],
         wrap: polling.Wrap[T, AsyncDelivery[T]],
+        lifetime: Lifetime,
         handler: AsyncHandler[T],
         *,
         concurrency: int,
@@ -57,6 +61,7 @@ class AsyncConsumer(Generic[T]):
         self._context = replace(context, max_attempts=rules.max_attempts)
         self._perform = perform
         self._wrap = wrap
+        self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
         self._load: Workload[AsyncDelivery[T]] = Workload(batch)
@@ -71,6 +76,8 @@ class AsyncConsumer(Generic[T]):
         self._stopping = False
         self._last_round = False
         self._looking = False
+        self._gives_up_at = math.inf
+        self._winding_up: asyncio.Task[None] | None = None
         self._feeder = asyncio.create_task(self._feed())
         self._keeper = asyncio.create_task(self._keep())
         self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
@@ -86,14 +93,17 @@ class AsyncConsumer(Generic[T]):
         def on_signal() -> None:
             self._begin_to_stop(timedelta(0) if self._stopping else grace)
 
+        self._lifetime.check_process()
         with answered_in_the_loop_by(on_signal):
             await self._stopped.wait()
 
     async def stop(self, grace: timedelta = GRACE) -> None:
         """Finish what runs within the grace time, and give everything else back at once.
 
-        Called by a handler, it only begins to.
+        Called by a handler, it only begins to; so it does if it is cancelled.
         """
+        if not self._lifetime.is_here:
+            return  # a fork has none of its tasks
         if asyncio.current_task() in self._workers:
             self._begin_to_stop(grace)
             return
@@ -101,13 +111,11 @@ class AsyncConsumer(Generic[T]):
         if grace <= timedelta(0):
             self._hard.set()
         self._wake_all()
-        if not first:
+        if first:
+            self._winding_up = asyncio.create_task(self._wind_up(grace.total_seconds()))
+            await asyncio.shield(self._winding_up)
+        else:
             await self._stopped.wait()
-            return
-        try:
-            await self._wind_up(grace.total_seconds())
-        finally:
-            self._stopped.set()
 
     def _begin_to_stop(self, grace: timedelta) -> None:
         # In a task of its own: a handler cannot wait for itself to end.
@@ -265,17 +273,22 @@ class AsyncConsumer(Generic[T]):
         self._stopped.set()
 
     async def _wind_up(self, grace_seconds: float) -> None:
-        self._context.bell.ring_all()
-        await self._feeder  # before giving back: its last poll would fetch it all again
-        await self._give_back()
-        await self._await_handlers(grace_seconds)
-        overdue = self._load.take_running()
-        self._lose(overdue)
-        self._last_round = True
-        self._wake_all()
-        await self._keeper
-        await asyncio.wait(self._workers, timeout=CLEAN_UP_SECONDS)
-        await self._tried(consuming.abandon(self._context, overdue))
+        grace_ends_at = monotonic() + grace_seconds
+        self._gives_up_at = grace_ends_at + CLEAN_UP_SECONDS
+        try:
+            self._context.bell.ring_all()
+            await self._feeder  # before giving back: its last poll would fetch it all again
+            await self._give_back()
+            await self._await_handlers(grace_ends_at - monotonic())
+            overdue = self._load.take_running()
+            self._lose(overdue)
+            self._last_round = True
+            self._wake_all()
+            await self._keeper
+            await asyncio.wait(self._workers, timeout=CLEAN_UP_SECONDS)
+            await self._tried(consuming.abandon(self._context, overdue))
+        finally:
+            self._stopped.set()
 
     async def _give_back(self) -> None:
         await self._tried(consuming.give_back(self._context, self._load.take_waiting()))
@@ -290,7 +303,7 @@ class AsyncConsumer(Generic[T]):
     async def _tried(self, flow: Flow[None]) -> bool:
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
         try:
-            await drive_async(flow, self._perform)
+            await drive_async(flow, self._perform_in_time)
         except QueueClosed:
             return True  # there is nobody left to tell
         except Exception as error:
@@ -299,6 +312,14 @@ class AsyncConsumer(Generic[T]):
             await self._pause(PAUSE_AFTER_ERROR)
             return False
         return True
+
+    async def _perform_in_time(self, action: Action) -> object:
+        if not isinstance(action, Pause):
+            return await self._perform(action)
+        await self._pause(min(action.seconds, self._gives_up_at - monotonic()))
+        if self._hard.is_set() or monotonic() >= self._gives_up_at:
+            raise StoreUnavailable("stopped before the store answered")
+        return None
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

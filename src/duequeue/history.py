@@ -111,7 +111,7 @@ class History:
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""
-        if self._lifetime.begins_to_end():
+        if self._lifetime.begin_closing():
             self._lifetime.end()
             self._session.close()
 

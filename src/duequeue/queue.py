@@ -190,6 +190,7 @@ class Queue(Generic[T]):
             self._context,
             self._perform_unless_closed,
             self._wrap,
+            self._lifetime,
             handler,
             concurrency=concurrency,
             batch=batch,
@@ -219,12 +220,13 @@ class Queue(Generic[T]):
 
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""
+        self._lifetime.check()
         session = self._backend.borrow(connection)
         return Queue(self._backend, self._context.borrowed(), session)
 
     def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
-        if not self._lifetime.begins_to_end():
+        if not self._lifetime.begin_closing():
             return  # also when a signal comes while we are at it
         try:
             for consumer in list(self._consumers):

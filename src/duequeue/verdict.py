@@ -80,4 +80,7 @@ def _again(
     if rules.max_attempts is not None and attempt >= rules.max_attempts:
         told = "".join(traceback.format_exception(error))
         return Parked(f"max_attempts: failed {attempt} times, the last time with\n{told}")
-    return Released(rules.backoff.delay(attempt) if delay is None else delay)
+    if delay is None:
+        delay = rules.backoff.delay(attempt)
+        span_to_millis(delay, "the backoff's delay")
+    return Released(delay)

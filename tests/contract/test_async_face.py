@@ -57,6 +57,30 @@ def test_an_awaited_queue_may_be_entered_later(store_url: str, clock: ManualCloc
     run(scenario)
 
 
+def test_a_cancelled_stop_goes_on(store_url: str, clock: ManualClock) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def handler(_: AsyncDelivery[Any]) -> None:
+        begun.set()
+        await may_end.wait()
+
+    async def scenario() -> None:
+        async with AsyncQueue.open(store_url, "orders", clock=clock) as queue:
+            await queue.offer("a", 1)
+            consumer = queue.consume(handler)
+            await begun.wait()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(consumer.stop(HOUR), 0.01)
+            again = asyncio.create_task(consumer.stop(HOUR))
+            await asyncio.sleep(0)
+            assert not again.done()
+            may_end.set()
+            await again
+            assert not await queue.contains("a")
+
+    run(scenario)
+
+
 def test_a_cancelled_poll_takes_nothing_with_it(store_url: str, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with AsyncQueue.open(store_url, "orders", clock=clock) as queue:

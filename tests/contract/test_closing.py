@@ -25,6 +25,7 @@ QUEUE_CALLS: dict[str, Callable[[QueueFace], object]] = {
     "buried": lambda queue: queue.buried(5),
     "revive": lambda queue: queue.revive("a"),
     "purge_buried": lambda queue: queue.purge_buried(START),
+    "within": lambda queue: queue.within(object()),
 }
 
 SETTLEMENTS: dict[str, Callable[[DeliveryFace], bool]] = {

@@ -26,14 +26,15 @@ from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START
 
 
+@pytest.mark.parametrize("error", [LookupError("no figures yet"), SystemExit(1)], ids=repr)
 def test_a_payload_that_cannot_be_made_is_tried_again(
-    queue: QueueFace, clock: ManualClock, caplog: pytest.LogCaptureFixture
+    queue: QueueFace, clock: ManualClock, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     broken = {START + 2 * MINUTE}
 
     def payload(at: datetime) -> str:
         if at in broken:
-            raise LookupError("no figures yet")
+            raise error
         return at.isoformat()
 
     handle = queue.cron.install_periodic_tick("reports", MINUTE, payload)

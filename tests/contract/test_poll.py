@@ -160,11 +160,11 @@ def test_a_backdated_message_of_another_process_is_found(
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 def test_a_queue_that_is_opened_overtakes_nothing(open_queue: OpenQueue, store_url: str) -> None:
-    closed = open_queue(poll_interval=HOUR)
-    closed.offer("a", 1)
-    assert claim(closed).ack()
+    earlier = open_queue(poll_interval=HOUR)
+    earlier.offer("a", 1)
+    assert claim(earlier).ack()
     offer_from_another_process(store_url, "early")
-    closed.close()
+    earlier.close()
     queue = open_queue(poll_interval=HOUR)
     queue.offer("late", 1)
     assert keys_of(queue.try_poll_many(2)) == ["early", "late"]

@@ -1,4 +1,4 @@
-"""A program that forks while its queue is open: `python -m tests.race.forking FACE URL`."""
+"""A program that forks while its queue is open: `python -m tests.race.forking WHAT URL`."""
 
 import asyncio
 import os
@@ -42,10 +42,14 @@ def blocking(url: str) -> None:
     heard, told = os.pipe()
     with Queue[int].open(url, "orders", retry=RetryPolicy.never()) as queue:
         assert queue.poll(0.01) is None  # whoever waits has a thread that listens
+        consumer = queue.consume(print)
 
         def child() -> None:
             check_refusal(queue.try_poll)
             check_refusal(lambda: queue.consume(print))
+            check_refusal(lambda: queue.within(None))
+            check_refusal(consumer.run)
+            consumer.stop()
             queue.close()
             with Queue[int].open(url, "orders", poll_interval=PATIENT_LOOKS) as own:
                 assert own.poll(0.01) is None
@@ -56,9 +60,32 @@ def blocking(url: str) -> None:
 
         process = fork(child)
         os.read(heard, 1)
+        consumer.stop()  # or it might take what the child waits for
         queue.offer("a", 1)
         check_end(process)
         assert queue.stats().total == 0
+
+
+def outliving(url: str) -> None:
+    """What a child offers is kept, though its parent closes first."""
+    ready, tell_ready = os.pipe()
+    alone, tell_alone = os.pipe()
+    with Queue[int].open(url, "orders") as queue:
+        queue.offer("of the parent", 1)
+
+        def child() -> None:
+            with Queue[int].open(url, "orders") as own:
+                own.offer("beside the parent", 1)
+                os.write(tell_ready, b"!")
+                os.read(alone, 1)
+                own.offer("without the parent", 1)
+
+        process = fork(child)
+        os.read(ready, 1)
+    os.write(tell_alone, b"!")
+    check_end(process)
+    with Queue[int].open(url, "orders") as queue:
+        assert queue.stats().total == 3
 
 
 async def awaiting(url: str) -> None:
@@ -91,4 +118,4 @@ if __name__ == "__main__":
     if what == "async":
         asyncio.run(awaiting(place))
     else:
-        {"sync": blocking, "history": reading}[what](place)
+        {"sync": blocking, "outlive": outliving, "history": reading}[what](place)

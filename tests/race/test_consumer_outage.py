@@ -1,13 +1,17 @@
 """PostgreSQL is restarted under busy consumers: they go on, and nothing is lost."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
 
-from duequeue import Message
-from tests.contract.phrases import SECOND
+from duequeue import Message, RetryPolicy
+from tests.contract.phrases import DAY, PATIENCE, SECOND, in_background
 from tests.contract.stage import until
 from tests.fixtures.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
 from tests.fixtures.postgres import PostgresServer, StopMode
@@ -65,3 +69,34 @@ def test_busy_consumers_outlive_a_restart(
         queue.offer_batch([Message(key, 1) for key in later])
         until(lambda: queue.stats().total == 0)
     assert handled == {*keys, *later}
+
+
+@pytest.mark.parametrize("grace", [timedelta(0), SECOND / 100], ids=repr)
+def test_a_stop_does_not_wait_for_a_server_that_is_gone(
+    frail_server: PostgresServer,
+    frail_url: str,
+    face: Face,
+    loop_thread: LoopThread,
+    grace: timedelta,
+) -> None:
+    patient = RetryPolicy(budget=DAY)
+    with face.open(frail_url, "orders", retry=patient) as opened:
+        queue: Any = opened
+        queue.offer_batch([Message(str(number), 1) for number in range(3)])
+        running, goes_on = Event(), Event()
+
+        def handle(_: Any) -> None:
+            running.set()
+            goes_on.wait(PATIENCE)
+
+        async def handle_awaiting(delivery: Any) -> None:
+            await asyncio.to_thread(handle, delivery)
+
+        if isinstance(face, AsyncFace):
+            consumer: Any = Blocking(queue.consume(handle_awaiting, concurrency=1), loop_thread)
+        else:
+            consumer = queue.consume(handle, concurrency=1)
+        assert running.wait(PATIENCE)
+        with frail_server.stopped():
+            in_background(partial(consumer.stop, grace)).result(PATIENCE)
+        goes_on.set()

@@ -297,7 +297,7 @@ texts = some.text(some.characters(exclude_characters="\0", codec="utf-8"), max_s
 
 
 @pytest.fixture(scope="module")
-def stage(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
+def staging(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
     """A connection to a database that has its tables, for all the examples."""
     url = postgres_server.create_database()
     Queue.open(url, "orders").close()
@@ -317,7 +317,7 @@ def stage(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
     cut=some.integers(0, 3),
 )
 def test_arrow_and_copy_agree(
-    stage: psycopg.Connection, rows: list[Any], headers: list[Any], cut: int
+    staging: psycopg.Connection, rows: list[Any], headers: list[Any], cut: int
 ) -> None:
     keys, payloads, instants = (list(column) for column in zip(*rows, strict=True))
     batch = pa.record_batch(
@@ -330,11 +330,11 @@ def test_arrow_and_copy_agree(
             **{name: pa.array([5] * len(rows), pa.int64()) for name in ("writer", "batch", "part")},
         }
     ).slice(min(cut, len(rows) - 1))
-    stage.execute("DELETE FROM duequeue_stage")
-    assert copy_in(stage, "duequeue_stage", batch)
+    staging.execute("DELETE FROM duequeue_stage")
+    assert copy_in(staging, "duequeue_stage", batch)
     names = ", ".join(batch.schema.names)
     query = f"SELECT {names} FROM duequeue_stage ORDER BY ctid"  # noqa: S608 - ours
-    found = stage.execute(query.encode()).fetchall()
+    found = staging.execute(query.encode()).fetchall()
     assert found == [tuple(row.values()) for row in batch.to_pylist()]
 
 

@@ -1,22 +1,104 @@
 """The lines on which the queues of different processes wake each other."""
 
 import threading
+from collections.abc import Iterator
 
-from duequeue.stores.sql.postgres.alerts import PostgresAlerts
+import psycopg
+import pytest
+
+from duequeue.stores.sql.postgres import alerts
+from duequeue.stores.sql.postgres.alerts import Line, PostgresAlerts
 from duequeue.stores.sql.postgres.settings import Settings
+from tests.contract.phrases import PATIENCE
 from tests.contract.stage import until
+from tests.fixtures.logs import messages_of
+
+CUT_THE_SENDER = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE '%pg_notify%' AND pid != pg_backend_pid()
+"""
+
+
+@pytest.fixture
+def listener(ready_database: str) -> Iterator[psycopg.Connection]:
+    """Somebody else who hears what is told."""
+    with psycopg.connect(ready_database, autocommit=True) as connection:
+        connection.execute("LISTEN duequeue")
+        yield connection
+
+
+@pytest.fixture
+def one_queue(ready_database: str) -> Iterator[PostgresAlerts]:
+    """The place of a queue at the switchboard."""
+    place = PostgresAlerts(Settings(ready_database), "orders|json", lambda _: None)
+    yield place
+    place.close()
 
 
 def lines() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "duequeue-alerts"}
 
 
+def heard(listener: psycopg.Connection) -> str:
+    (notification,) = listener.notifies(timeout=PATIENCE, stop_after=1)
+    return notification.payload
+
+
 def test_a_queue_that_is_closed_listens_no_more(ready_database: str) -> None:
     of_others = lines()
-    alerts = PostgresAlerts(Settings(ready_database), "orders|json", lambda _: None)
-    alerts.listen(1)
+    place = PostgresAlerts(Settings(ready_database), "orders|json", lambda _: None)
+    place.listen(1)
     (line,) = lines() - of_others
-    alerts.close()
+    place.close()
     until(lambda: not line.is_alive())
-    alerts.listen(1)  # as a poll does that was under way
+    place.listen(1)  # as a poll does that was under way
     assert lines() <= of_others
+
+
+def test_what_could_not_be_told_is_told_on_the_next_connection(
+    one_queue: PostgresAlerts, listener: psycopg.Connection
+) -> None:
+    one_queue.tell(1111)
+    assert "1111" in heard(listener)
+    listener.execute(CUT_THE_SENDER)
+    one_queue.tell(2222)
+    assert "2222" in heard(listener)
+
+
+def test_a_line_that_breaks_is_opened_again_and_says_so_once(
+    ready_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(alerts, "RETRY_EVERY", 0.001)
+    connects = psycopg.connect
+    tries: list[Exception] = []
+
+    def connect(*arguments: object, **options: object) -> object:
+        if 0 < len(tries) < 5:
+            tries.append(psycopg.OperationalError("nobody there"))
+            raise tries[-1]
+        return connects(ready_database)
+
+    def work(line: Line, _: psycopg.Connection) -> None:
+        if not tries:
+            tries.append(UnicodeError("what was that"))
+            raise tries[-1]
+        line.closed.wait()
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    with caplog.at_level("INFO", "duequeue.postgres"):
+        line = Line(Settings(ready_database), work)
+        until(lambda: len(messages_of("duequeue.postgres", caplog)) == 2)
+        line.close()
+    assert len(tries) == 5
+    lost, regained = messages_of("duequeue.postgres", caplog)
+    assert "wait for polls now: what was that" in lost
+    assert "at once again" in regained
+
+
+def test_a_silent_server_counts_as_gone_sooner_than_the_system_says() -> None:
+    url = "postgresql://somebody@127.0.0.1/orders"
+    assert Settings(url).connection_arguments["keepalives_idle"] == 30
+    patient = Settings(f"{url}?keepalives_idle=300&connect_timeout=60").connection_arguments
+    assert "keepalives_idle" not in patient
+    assert "connect_timeout" not in patient
+    assert patient["keepalives_count"] == 3

@@ -15,6 +15,7 @@ from duequeue.steps import at_once
 from duequeue.stores.sql.queries import load_queries
 from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.session import SqliteSession
+from tests.contract.phrases import MILLISECOND
 from tests.fixtures.faces import Face
 from tests.sql.test_catalogues import parameters
 
@@ -40,6 +41,20 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
 
     monkeypatch.setattr(sqlite3, "connect", connect_and_remember)
     return opened
+
+
+def test_a_file_stays_the_same_when_the_process_goes_elsewhere(
+    tmp_path: Path, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.chdir(first)
+    with face.open("sqlite:///queue.db", "orders") as queue:
+        monkeypatch.chdir(second)
+        assert queue.poll(MILLISECOND) is None  # which has the file watched
+        assert str(first / "queue.db") in repr(queue)
+    assert list(second.iterdir()) == []
 
 
 @pytest.mark.parametrize(

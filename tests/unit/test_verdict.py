@@ -44,6 +44,18 @@ def test_a_failure_waits_for_the_backoff(outcome: object, attempt: int, longest:
     assert len(delays) > 1  # jittered
 
 
+class InSeconds(Backoff):
+    """A backoff of somebody who did not read what `delay` returns."""
+
+    def delay(self, attempt: int) -> Any:
+        return 0.5 * attempt
+
+
+def test_a_backoff_that_is_no_timedelta_is_told_of() -> None:
+    with pytest.raises(TypeError, match="the backoff's delay must be a timedelta, not float"):
+        judge(ValueError("boom"), 1, Rules(InSeconds(), None))
+
+
 @pytest.mark.parametrize("outcome", [Retry(HOUR), Retry(), ValueError("boom")])
 def test_the_last_attempt_is_buried(outcome: object) -> None:
     assert isinstance(judge(outcome, 2, THREE_TIMES), Released)

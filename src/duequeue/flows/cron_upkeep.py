@@ -57,7 +57,7 @@ class Upkeep(Generic[T]):
             # Without its cause: a driver's own words are long, and said every time.
             logger.warning("%s: this run failed, and is repeated: %s", self._name, error)
             return self._next_run(now, RETRY_AFTER)
-        except Exception:
+        except (Exception, SystemExit):
             logger.exception("%s: this run failed, and is repeated", self._name)
             return self._next_run(now, RETRY_AFTER)
         match found:
@@ -139,7 +139,7 @@ class Upkeep(Generic[T]):
                 found.append(
                     tick_of(self._context, self._plan.prefix, self._plan.config_hash, message)
                 )
-            except Exception:
+            except (Exception, SystemExit):
                 self._failed.append(to_millis(draft.at))
                 logger.exception(
                     "%s: no message for the tick of %s; tried again at the next refresh",

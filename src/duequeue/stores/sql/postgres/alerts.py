@@ -52,17 +52,21 @@ class Line:
         self._thread.join(CLOSE_WITHIN)
 
     def _run(self) -> None:
-        address = self.settings.address
+        address, stands = self.settings.address, True
         while True:
             try:
                 with psycopg.connect(
                     self.settings.conninfo, **self.settings.connection_arguments
                 ) as connection:
+                    if not stands:
+                        logger.info("%s: wake-ups come at once again", address)
+                    stands = True
                     self._work(self, connection)
-            except psycopg.Error as error:
-                if not self.closed.is_set():
+            except Exception as error:  # noqa: BLE001 - whatever it is, the line is opened again
+                if stands and not self.closed.is_set():
                     reason = address.clean(str(error)).strip()
                     logger.warning("%s: wake-ups wait for polls now: %s", address, reason)
+                stands = False
             if self.closed.wait(RETRY_EVERY):
                 return
 
@@ -88,7 +92,10 @@ class Switchboard:
         """Disconnect a queue; the last one takes the lines down, once all is told."""
         with self._lock:
             self._listeners[kind].remove(on_alert)
-            if any(self._listeners.values()):
+            if not self._listeners[kind]:
+                del self._listeners[kind]
+                self._told_at.pop(kind, None)
+            if self._listeners:
                 return
             lines = [line for line in (self._sending, self._hearing) if line is not None]
             self._sending = self._hearing = None
@@ -110,10 +117,9 @@ class Switchboard:
     def tell(self, settings: Settings, kind: str, due_at: int) -> None:
         """Pass a due time on; of several, the earliest."""
         with self._lock:
-            if not self._listeners[kind]:
+            if kind not in self._listeners:
                 return  # its queue was closed while this offer ran
-            self._untold[kind] = min(due_at, self._untold.get(kind, due_at))
-            self._something_to_tell.set()
+            self._note(kind, due_at)
             self._sending = self._sending or Line(settings, self._send)
 
     def listen(self, settings: Settings) -> None:
@@ -121,7 +127,7 @@ class Switchboard:
         if settings.pooled_by_transaction:
             return  # what is told would be heard by whoever has that connection then
         with self._lock:
-            if any(self._listeners.values()):  # else it was closed while this poll ran
+            if self._listeners:  # else the queue was closed while this poll ran
                 self._hearing = self._hearing or Line(settings, self._hear)
 
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
@@ -133,10 +139,20 @@ class Switchboard:
             with self._lock:
                 untold, self._untold = self._untold, {}
                 self._told_at |= dict.fromkeys(untold, monotonic())
-            for kind, due_at in untold.items():
-                note = str(Note(sender_name(), due_at, kind))
-                connection.execute(queries()["notify_waiters"], {"note": note})
+            try:
+                for kind, due_at in untold.items():
+                    note = str(Note(sender_name(), due_at, kind))
+                    connection.execute(queries()["notify_waiters"], {"note": note})
+            except psycopg.Error:
+                with self._lock:
+                    for kind, due_at in untold.items():  # to be told on the next connection
+                        self._note(kind, due_at)
+                raise
             line.closed.wait(SEND_EVERY)
+
+    def _note(self, kind: str, due_at: int) -> None:
+        self._untold[kind] = min(due_at, self._untold.get(kind, due_at))
+        self._something_to_tell.set()
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         connection.execute("LISTEN duequeue")

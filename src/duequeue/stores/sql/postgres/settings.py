@@ -13,8 +13,14 @@ from duequeue.stores.sql.postgres.errors import Address
 POOL_TIMEOUT = 1.0
 
 
-# How long to wait for a server that does not answer at all, unless the url says otherwise.
-CONNECT_TIMEOUT = 5
+# When a server that does not answer counts as gone, in seconds, unless the url says otherwise. The
+# system would keep a connection on which nothing is said for two hours.
+TIMEOUTS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
 
 # A queue's table swings between empty and full faster than its statistics follow. So the planner
 # is told what is right at every size: walk the index in due order instead of sorting, look rows
@@ -64,8 +70,8 @@ class Settings:
     def connection_arguments(self) -> dict[str, Any]:
         """What every connection of ours is opened with."""
         arguments: dict[str, Any] = {"autocommit": True, "application_name": "duequeue"}
-        if "connect_timeout" not in conninfo_to_dict(self.conninfo):
-            arguments["connect_timeout"] = CONNECT_TIMEOUT
+        given = conninfo_to_dict(self.conninfo)
+        arguments |= {name: value for name, value in TIMEOUTS.items() if name not in given}
         if self.pooled_by_transaction:
             arguments["prepare_threshold"] = None
         return arguments

@@ -3,9 +3,11 @@
 import logging
 import sqlite3
 import threading
+from functools import partial
 from time import monotonic
 
 from duequeue.alerts import OnAlert
+from duequeue.stores.sql.sqlite.file_connection import FileConnection
 
 logger = logging.getLogger("duequeue.sqlite")
 
@@ -44,22 +46,24 @@ class FileAlerts:
         self._closed.set()
 
     def _watch(self) -> None:
+        file = FileConnection(
+            partial(sqlite3.connect, self._path, isolation_level=None, check_same_thread=False)
+        )
+        seen: object = None
         try:
-            connection = sqlite3.connect(self._path, isolation_level=None)
-            try:
-                seen = None
-                while self._goes_on():
+            while self._goes_on():
+                with file.in_use() as connection:
                     (version,) = connection.execute("PRAGMA data_version").fetchone()
-                    if version != seen:
-                        seen = version
-                        self._on_alert(None)
-                    self._closed.wait(LOOK_EVERY)
-            finally:
-                connection.close()
+                if (connection, version) != seen:  # each connection counts for itself
+                    seen = (connection, version)
+                    self._on_alert(None)
+                self._closed.wait(LOOK_EVERY)
         except sqlite3.Error:
             logger.exception("stopped watching %s; messages are found by polling", self._path)
             with self._lock:
                 self._watching = False
+        finally:
+            file.close()
 
     def _goes_on(self) -> bool:
         with self._lock:

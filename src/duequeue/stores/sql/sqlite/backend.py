@@ -24,13 +24,13 @@ class SqliteBackend:
             raise ValueError("url names no SQLite file: use sqlite:///app.db, or memory: for none")
         if synchronous not in SYNCHRONOUS:
             raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
-        self._path = path
+        self._path = str(Path(path).resolve())  # also once the process has changed its folder
         self._synchronous = synchronous
 
     @property
     def address(self) -> str:
         """The file, wherever the process was started."""
-        return str(Path(self._path).resolve())
+        return self._path
 
     @property
     def place(self) -> str:

@@ -11,14 +11,14 @@ class Durability:
     """Sets `synchronous` for the next statement of one connection."""
 
     def __init__(self, connection: sqlite3.Connection, synchronous: str) -> None:
-        self._connection = connection
+        self.connection = connection
         self._usual = synchronous
         self._level: str | None = synchronous
 
     def prepare(self, statement: str) -> None:
         """Have a named statement wait, or not; inside a transaction it is too late for that."""
         level = "normal" if statement in NOT_AWAITED else self._usual
-        if level != self._level and not self._connection.in_transaction:
+        if level != self._level and not self.connection.in_transaction:
             self._level = None  # an interruption must not leave us in the belief that it is set
-            self._connection.execute(f"PRAGMA synchronous = {level}")
+            self.connection.execute(f"PRAGMA synchronous = {level}")
             self._level = level

@@ -1,12 +1,12 @@
 """One connection to an SQLite file, shared by the threads of a process."""
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from duequeue.errors import QueueClosed, StoreError
+from duequeue.errors import StoreError
 from duequeue.steps import drive
 from duequeue.store import Operation
 from duequeue.stores.sql.commands import (
@@ -22,6 +22,7 @@ from duequeue.stores.sql.commands import (
 from duequeue.stores.sql.queries import load_queries
 from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.errors import translate
+from duequeue.stores.sql.sqlite.file_connection import FileConnection
 
 T = TypeVar("T")
 
@@ -41,20 +42,14 @@ class SqliteSession:
     def __init__(self, path: str, synchronous: str) -> None:
         self._path = path
         self._synchronous = synchronous
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._file = FileConnection(partial(_connect, path, synchronous))
         self._durability: Durability | None = None
-        self._closed = False
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; commit, or roll back whatever it began."""
-        with self._lock, self._translated():
-            if self._closed:
-                raise QueueClosed("the queue was closed while this call ran")
-            if self._connection is None:
-                self._connection = _connect(self._path, self._synchronous)
-                self._durability = Durability(self._connection, self._synchronous)
-            connection = self._connection
+        with self._translated(), self._file.in_use() as connection:
+            if self._durability is None or self._durability.connection is not connection:
+                self._durability = Durability(connection, self._synchronous)
             try:
                 result = drive(operation(), self._performer(connection))
                 if connection.in_transaction:
@@ -67,10 +62,7 @@ class SqliteSession:
 
     def close(self) -> None:
         """Close the connection."""
-        with self._lock:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
+        self._file.close()
 
     def _performer(self, connection: sqlite3.Connection) -> Callable[[Any], object]:
         return Performer(connection, self._durability)
