@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from time import monotonic
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
@@ -19,6 +18,7 @@ from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
 from duequeue.flows.context import Context
+from duequeue.handover_async import AsyncHandover
 from duequeue.lifetime import Lifetime
 from duequeue.steps import drive_async
 from duequeue.stop_signals import answered_in_the_loop_by
@@ -29,7 +29,6 @@ from duequeue.workload import (
     GRACE,
     PAUSE_AFTER_ERROR,
     Stopped,
-    Workload,
 )
 
 T = TypeVar("T")
@@ -64,17 +63,11 @@ class AsyncConsumer(Generic[T]):
         self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
-        self._load: Workload[AsyncDelivery[T]] = Workload(batch)
+        self._hands: AsyncHandover[AsyncDelivery[T]] = AsyncHandover(batch)
         self._handling: dict[int, asyncio.Task[None]] = {}
         self._stops: set[asyncio.Task[None]] = set()
-        self._work = asyncio.Event()
-        self._room = asyncio.Event()
-        self._unsettled = asyncio.Event()
-        self._nothing_runs = asyncio.Event()
         self._hard = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._stopping = False
-        self._last_round = False
         self._looking = False
         self._gives_up_at = math.inf
         self._winding_up: asyncio.Task[None] | None = None
@@ -85,13 +78,13 @@ class AsyncConsumer(Generic[T]):
     @property
     def in_hand(self) -> int:
         """How many messages are leased by it: fetched, running, or handled but not yet settled."""
-        return self._load.in_hand
+        return self._hands.in_hand
 
     async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
 
         def on_signal() -> None:
-            self._begin_to_stop(timedelta(0) if self._stopping else grace)
+            self._begin_to_stop(timedelta(0) if self._hands.stopping else grace)
 
         self._lifetime.check_process()
         with answered_in_the_loop_by(on_signal):
@@ -107,11 +100,9 @@ class AsyncConsumer(Generic[T]):
         if asyncio.current_task() in self._workers:
             self._begin_to_stop(grace)
             return
-        first, self._stopping = not self._stopping, True
         if grace <= timedelta(0):
             self._hard.set()
-        self._wake_all()
-        if first:
+        if self._hands.stop():
             self._winding_up = asyncio.create_task(self._wind_up(grace.total_seconds()))
             await asyncio.shield(self._winding_up)
         else:
@@ -135,34 +126,25 @@ class AsyncConsumer(Generic[T]):
     # The feeder: one poll at a time, however many handlers.
 
     async def _feed(self) -> None:
-        while (room := await self._await_room()) > 0:
+        while (room := await self._hands.await_room()) > 0:
             try:
                 poll = polling.poll_many(self._context, self._wrap, room, None)
-                self._load.add(await drive_async(poll, self._perform_unless_stopping), room)
-                self._work.set()
+                self._hands.add(await drive_async(poll, self._perform_unless_stopping), room)
             except Stopped:
                 return
             except QueueClosed:
-                self._end()
+                self._hands.end()
+                self._stopped.set()
                 return
             except Exception as error:  # a consumer outlives whatever goes wrong
                 logger.exception("queue %r: polling failed", self._context.name)
                 self._context.events.emit(StoreFailed(self._context.name, error))
                 await self._pause(PAUSE_AFTER_ERROR)
 
-    async def _await_room(self) -> int:
-        """Return how many messages to fetch; 0 once stopping."""
-        while not self._stopping:
-            if room := self._load.room():
-                return room
-            self._room.clear()
-            await self._room.wait()
-        return 0
-
     async def _perform_unless_stopping(self, action: Action) -> object:
         # Between two operations, a poll may have messages in hand that it still has to return.
         begins, self._looking = not self._looking, isinstance(action, Run)
-        if self._stopping and (begins or not self._looking):
+        if self._hands.stopping and (begins or not self._looking):
             raise Stopped
         return await self._perform(action)
 
@@ -171,26 +153,13 @@ class AsyncConsumer(Generic[T]):
     async def _run_handlers(self) -> None:
         worker, events = asyncio.current_task(), self._context.events
         assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
-        while (delivery := await self._next()) is not None:
+        while (delivery := await self._hands.next()) is not None:
             if events.listeners:
                 with events.handling(delivery) as tell:
                     verdict = await self._handle(delivery, worker, tell)
             else:
                 verdict = await self._handle(delivery, worker)
-            self._load.finish(delivery, verdict)
-            self._unsettled.set()
-            if self._load.idle:
-                self._nothing_runs.set()
-
-    async def _next(self) -> AsyncDelivery[T] | None:
-        while not self._stopping:
-            if (delivery := self._load.take()) is not None:
-                if self._load.room():
-                    self._room.set()
-                return delivery
-            self._work.clear()
-            await self._work.wait()
-        return None
+            self._hands.finish(delivery, verdict)
 
     async def _handle(
         self, delivery: AsyncDelivery[T], worker: "asyncio.Task[None]", tell: Tell | None = None
@@ -217,20 +186,18 @@ class AsyncConsumer(Generic[T]):
     def _lose(self, lost: list[AsyncDelivery[T]]) -> None:
         """Cancel the handlers of messages that are no longer ours, each of them once."""
         lost = [delivery for delivery in lost if not delivery.lost]
-        self._load.lose(lost)
+        self._hands.lose(lost)
         for delivery in lost:
             if (worker := self._handling.get(id(delivery))) is not None:
                 worker.cancel()
-        self._room.set()
 
     # The keeper: settles in batches and keeps leases alive.
 
     async def _keep(self) -> None:
         clock = self._context.clock
-        loop = asyncio.get_running_loop()
-        unsubscribe = None
-        if isinstance(clock, ManualClock):
-            unsubscribe = clock.subscribe(partial(_set_from_anywhere, loop, self._unsettled))
+        unsubscribe = (
+            clock.subscribe(self._hands.clock_moved) if isinstance(clock, ManualClock) else None
+        )
         try:
             while True:
                 last_round = await self._await_keeping()
@@ -244,33 +211,22 @@ class AsyncConsumer(Generic[T]):
 
     async def _await_keeping(self) -> bool:
         """Wait until there is something to settle or to extend; tell if it is the last time."""
-        if not self._last_round and not self._load.unsettled:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._context.lease / 3 / 1000):
-                    await self._unsettled.wait()
-        self._unsettled.clear()
-        if not self._last_round:
-            await self._pause(GATHER_SECONDS)
-        return self._last_round
+        if await self._hands.await_unsettled(self._context.lease / 3 / 1000):
+            return True
+        await self._pause(GATHER_SECONDS)
+        return False
 
     async def _settle(self) -> None:
-        for group in consuming.by_verdict(self._load.take_done()):
-            if not await self._tried(consuming.settle(self._context, group)):
-                self._load.restore(group)
-            self._room.set()
+        for group in consuming.by_verdict(self._hands.take_done()):
+            done = await self._tried(consuming.settle(self._context, group))
+            self._hands.settled(group, done=done)
 
     async def _extend(self) -> None:
         lost: list[AsyncDelivery[T]] = []
-        if await self._tried(consuming.keep(self._context, self._load.held(), lost)):
+        if await self._tried(consuming.keep(self._context, self._hands.held(), lost)):
             self._lose(lost)
 
     # What stopping takes.
-
-    def _end(self) -> None:
-        """End everything: the queue is closed, and there is nothing left to settle on."""
-        self._stopping = self._last_round = True
-        self._wake_all()
-        self._stopped.set()
 
     async def _wind_up(self, grace_seconds: float) -> None:
         grace_ends_at = monotonic() + grace_seconds
@@ -278,27 +234,15 @@ class AsyncConsumer(Generic[T]):
         try:
             self._context.bell.ring_all()
             await self._feeder  # before giving back: its last poll would fetch it all again
-            await self._give_back()
-            await self._await_handlers(grace_ends_at - monotonic())
-            overdue = self._load.take_running()
+            await self._tried(consuming.give_back(self._context, self._hands.take_waiting()))
+            await self._hands.await_handlers(grace_ends_at - monotonic(), self._hard)
+            overdue = self._hands.give_up_running()
             self._lose(overdue)
-            self._last_round = True
-            self._wake_all()
             await self._keeper
             await asyncio.wait(self._workers, timeout=CLEAN_UP_SECONDS)
             await self._tried(consuming.abandon(self._context, overdue))
         finally:
             self._stopped.set()
-
-    async def _give_back(self) -> None:
-        await self._tried(consuming.give_back(self._context, self._load.take_waiting()))
-
-    async def _await_handlers(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not self._load.idle and not self._hard.is_set():
-                    self._nothing_runs.clear()
-                    await self._nothing_runs.wait()
 
     async def _tried(self, flow: Flow[None]) -> bool:
         """Run a flow; what fails is logged, and tried again later or left to the lease."""
@@ -325,11 +269,3 @@ class AsyncConsumer(Generic[T]):
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._hard.wait()
-
-    def _wake_all(self) -> None:
-        for event in (self._work, self._room, self._unsettled, self._nothing_runs):
-            event.set()
-
-
-def _set_from_anywhere(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(event.set)

@@ -108,8 +108,7 @@ class Handover(Generic[P]):
     def settled(self, group: list[Done[P]], *, done: bool) -> None:
         """Make room for others; what could not be settled comes back."""
         with self._lock:
-            if not done:
-                self._load.restore(group)
+            self._load.settled(group, done=done)
             self._room.notify()
 
     def held(self) -> list[P]:

@@ -39,6 +39,7 @@ class Workload(Generic[P]):
         self._waiting: deque[P] = deque()
         self._running: dict[int, P] = {}
         self._done: list[Done[P]] = []
+        self._being_settled = 0
         self._most = batch  # to be waiting at a time
         self._was_full = False
 
@@ -76,11 +77,14 @@ class Workload(Generic[P]):
     def take_done(self) -> list[Done[P]]:
         """Hand over what is to be settled."""
         done, self._done = self._done, []
+        self._being_settled += len(done)
         return done
 
-    def restore(self, done: list[Done[P]]) -> None:
-        """Take back what could not be settled."""
-        self._done = done + self._done
+    def settled(self, group: list[Done[P]], *, done: bool) -> None:
+        """Let go of some of that; what could not be settled comes back."""
+        self._being_settled -= len(group)
+        if not done:
+            self._done = group + self._done
 
     def take_waiting(self) -> list[P]:
         """Hand over what nobody has begun to handle."""
@@ -116,9 +120,9 @@ class Workload(Generic[P]):
     @property
     def in_hand(self) -> int:
         """How many messages are fetched, running, or not settled yet."""
-        return len(self._waiting) + len(self._running) + len(self._done)
+        return len(self._waiting) + len(self._running) + len(self._done) + self._being_settled
 
     @property
     def unsettled(self) -> int:
-        """How many handled messages are not settled yet."""
+        """How many handled messages nobody has begun to settle."""
         return len(self._done)

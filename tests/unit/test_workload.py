@@ -132,8 +132,18 @@ def test_what_could_not_be_settled_comes_before_what_was_handled_since() -> None
     load.finish(early, Acked())
     failed = load.take_done()
     load.finish(late, Acked())
-    load.restore(failed)
+    load.settled(failed, done=False)
     assert [done.parcel for done in load.take_done()] == [early, late]
+
+
+def test_what_is_being_settled_is_still_in_hand() -> None:
+    load = Load(10)
+    load.add(parcels(3), 10)
+    load.finish(take(load), Acked())
+    taken = load.take_done()
+    assert (load.in_hand, load.unsettled) == (3, 0)
+    load.settled(taken, done=True)
+    assert load.in_hand == 2
 
 
 def test_what_waits_and_what_runs_must_not_lose_its_lease() -> None:
