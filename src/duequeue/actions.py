@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from duequeue.backoff import RetryPolicy
 from duequeue.bell import Bell
 from duequeue.errors import StoreUnavailable
+from duequeue.steps import drive, drive_async
 from duequeue.store import AsyncSession, Operation, Session
 from duequeue.waiting import wait_for
 
@@ -47,7 +48,13 @@ class Listen(NamedTuple):
     seconds: float
 
 
-Action: TypeAlias = Run | Pause | Listen
+class Apart(NamedTuple):
+    """Run a flow on behalf of others too: it goes on if whoever asked for it is cancelled."""
+
+    flow: "Flow[None]"
+
+
+Action: TypeAlias = Run | Pause | Listen | Apart
 
 
 def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
@@ -80,6 +87,8 @@ def performer(session: Session) -> Callable[[Action], object]:
                 wait_for(threading.Event(), seconds)
             case Listen(bell, heard, looks_at, seconds):
                 bell.wait(heard, looks_at, seconds)
+            case Apart(flow):
+                drive(flow, perform)
         return None
 
     return perform
@@ -87,6 +96,8 @@ def performer(session: Session) -> Callable[[Action], object]:
 
 def performer_async(session: AsyncSession) -> Callable[[Action], Awaitable[object]]:
     """Return the function that carries out one action, awaiting."""
+
+    apart: set[asyncio.Task[None]] = set()  # the event loop alone would not keep them
 
     async def perform(action: Action) -> object:
         match action:
@@ -96,6 +107,11 @@ def performer_async(session: AsyncSession) -> Callable[[Action], Awaitable[objec
                 await asyncio.sleep(seconds)
             case Listen(bell, heard, looks_at, seconds):
                 await bell.wait_async(heard, looks_at, seconds)
+            case Apart(flow):
+                task = asyncio.create_task(drive_async(flow, perform))
+                apart.add(task)
+                task.add_done_callback(apart.discard)
+                await asyncio.shield(task)
         return None
 
     return perform

@@ -19,11 +19,19 @@ class NextUp(NamedTuple, Generic[Entry]):
     seconds: float
 
 
+class Planned(NamedTuple):
+    """When something is to be done by its clock, and when that was decided."""
+
+    clock: Clock
+    at: int
+    planned_at: int
+
+
 class Agenda(Generic[Entry]):
     """Entries and their next instants, in milliseconds. Whoever calls keeps others out."""
 
     def __init__(self) -> None:
-        self._planned: dict[Entry, tuple[Clock, int]] = {}
+        self._planned: dict[Entry, Planned] = {}
 
     def __contains__(self, entry: Entry) -> bool:
         return entry in self._planned
@@ -33,7 +41,7 @@ class Agenda(Generic[Entry]):
 
     def plan(self, entry: Entry, clock: Clock, at: int) -> None:
         """Enter something for an instant; an entry is there once."""
-        self._planned[entry] = (clock, at)
+        self._planned[entry] = Planned(clock, at, to_millis(clock.now(), "clock.now()"))
 
     def cancel(self, entry: Entry) -> None:
         """Strike an entry, if it is there."""
@@ -49,5 +57,6 @@ class Agenda(Generic[Entry]):
         return NextUp(entry, min(max(0, left) / 1000, LONGEST_WAIT))
 
     def _millis_left(self, entry: Entry) -> int:
-        clock, at = self._planned[entry]
-        return at - to_millis(clock.now(), "clock.now()")
+        clock, at, planned_at = self._planned[entry]
+        now = to_millis(clock.now(), "clock.now()")
+        return at - now if now >= planned_at else 0  # the clock was set back: plan anew

@@ -96,7 +96,11 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def _encode_json(value: object, /) -> bytes:
-    data = _encoder.encode(value)
+    try:
+        data = _encoder.encode(value)
+    except TypeError as error:
+        reason = "the keys of a dict must be strings" if "str keys" in str(error) else error
+        raise TypeError(f"payload cannot be written as JSON: {reason}") from error
     # JSON has no word for these numbers, and the encoder would silently say null.
     if b"null" in data and not _all_finite(msgspec.to_builtins(value)):
         raise ValueError("payload holds a number that JSON cannot say: nan or an infinity")

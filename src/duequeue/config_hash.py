@@ -16,7 +16,8 @@ class ConfigHash:
     text: str
 
     def __post_init__(self) -> None:
-        checked_part(self.text, "config_hash", MAX_HASH_LENGTH)
+        text = checked_part(self.text, "config_hash", MAX_HASH_LENGTH)
+        object.__setattr__(self, "text", text)
         if "/" in self.text:
             raise ValueError(f"config_hash must not contain '/', which ends it: {self.text!r}")
 
@@ -41,4 +42,4 @@ def checked_part(text: str, argument: str, longest: int) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{argument} is not valid Unicode text: {text!r}") from error
-    return text
+    return str.__str__(text)  # of a str that is an enum, an f-string would make something else

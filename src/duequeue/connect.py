@@ -112,7 +112,7 @@ def _server_settings(url: str) -> "Settings":
     from duequeue.stores.sql.postgres.settings import Settings
 
     location, options = _split_options(url)
-    _check_authority(location)
+    _check_authority(location, url.partition("?")[2])
     pool_size = options.pop("pool_size", "10")
     if not pool_size.isdecimal():
         raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
@@ -124,13 +124,14 @@ def _server_settings(url: str) -> "Settings":
     return Settings(f"{location}?{theirs}", int(pool_size), by_transaction)
 
 
-def _check_authority(location: str) -> None:
-    """Raise if part of a password would be taken for a host, a port or a database."""
+def _check_authority(location: str, options: str) -> None:
+    """Raise if part of a password would be taken for a host, a port, a database or an option."""
     authority, _, database = location.partition("://")[2].partition("/")
-    if authority.count("@") > 1 or "@" in database:
+    no_port = re.search(r":[^@:\]]*[^@:\]0-9]", authority)  # but a password, up to its first ?
+    if authority.count("@") > 1 or "@" in database or ("@" in options and no_port):
         raise ValueError(
-            "url has an @ or / in its user or password: write it as %40 or %2F, as any other "
-            "special character there"
+            "url has an @, / or ? in its user or password: write it as %40, %2F or %3F, as any "
+            "other special character there"
         )
 
 

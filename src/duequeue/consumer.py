@@ -17,6 +17,7 @@ from duequeue.delivery import Delivery
 from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
+from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
 from duequeue.handover import Handover
 from duequeue.lifetime import Lifetime
@@ -84,6 +85,7 @@ class Consumer(Generic[T]):
 
     def run(self, grace: timedelta = GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
+        check_grace(grace)
 
         def on_signal() -> None:
             self._begin_to_stop(timedelta(0) if self._hands.stopping else grace)
@@ -98,6 +100,7 @@ class Consumer(Generic[T]):
 
         Called by a handler, it only begins to.
         """
+        check_grace(grace)
         if not self._lifetime.is_here:
             return  # a fork has none of its threads
         if threading.current_thread() in self._workers:
@@ -110,9 +113,9 @@ class Consumer(Generic[T]):
             return
         try:
             self._wind_up(grace.total_seconds())
-        except BaseException:
+        except BaseException:  # such as a second Ctrl-C
             self._hard.set()
-            self._hands.end()
+            self._wind_up(0)
             raise
         finally:
             self._stopped.set()

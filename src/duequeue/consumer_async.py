@@ -17,6 +17,7 @@ from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events import StoreFailed, Tell
 from duequeue.flows import consuming, polling
+from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
 from duequeue.handover_async import AsyncHandover
 from duequeue.lifetime import Lifetime
@@ -82,6 +83,7 @@ class AsyncConsumer(Generic[T]):
 
     async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
+        check_grace(grace)
 
         def on_signal() -> None:
             self._begin_to_stop(timedelta(0) if self._hands.stopping else grace)
@@ -95,6 +97,7 @@ class AsyncConsumer(Generic[T]):
 
         Called by a handler, it only begins to; so it does if it is cancelled.
         """
+        check_grace(grace)
         if not self._lifetime.is_here:
             return  # a fork has none of its tasks
         if asyncio.current_task() in self._workers:

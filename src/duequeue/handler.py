@@ -24,20 +24,20 @@ class BoundHandler(Generic[D, R, C]):
     """Still the function when called; `consume` has the queue's messages handed to it."""
 
     def __init__(self, function: Callable[[D], R], start: Callable[[], C]) -> None:
-        self._function = function
+        self.function = function
         self._start = start
         update_wrapper(self, function)
 
     def __call__(self, delivery: D) -> R:
         """Call the function, as a test would."""
-        return self._function(delivery)
+        return self.function(delivery)
 
     def consume(self) -> C:
         """Start a consumer with the options given to the decorator."""
         return self._start()
 
     def __repr__(self) -> str:
-        return f"<handler {getattr(self._function, '__qualname__', self._function)}>"
+        return f"<handler {getattr(self.function, '__qualname__', self.function)}>"
 
 
 def bind(

@@ -93,7 +93,7 @@ def checked_key(key: str) -> str:
         raise ValueError(f"key must have 1 to {MAX_KEY_LENGTH} characters, this one has {len(key)}")
     if not key.isascii() or "\0" in key:
         _check_characters(key, "key")
-    return key
+    return str.__str__(key)
 
 
 def checked_name(name: str) -> str:
@@ -105,7 +105,7 @@ def checked_name(name: str) -> str:
     if "|" in name:
         raise ValueError(f"name must not contain '|', which ends it in the tables: {name!r}")
     _check_characters(name, "name")
-    return name
+    return str.__str__(name)  # of a str that is an enum, an f-string would make something else
 
 
 def checked_type_name(type_name: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from duequeue.instants import to_millis
 from duequeue.schedule import Schedule, ticks
 
+MOST = 2**31 - 1
 _FIRST_WINDOW = timedelta(seconds=1)
 
 
@@ -23,8 +24,8 @@ class Misfire:
     def __post_init__(self) -> None:
         if type(self.limit) is not int:
             raise TypeError(f"limit must be an int, not {type(self.limit).__name__}")
-        if self.limit < 0:
-            raise ValueError(f"limit must not be negative, not {self.limit}")
+        if not 0 <= self.limit <= MOST:
+            raise ValueError(f"limit must be a number from 0 to {MOST}, not {self.limit}")
 
     @classmethod
     def skip(cls) -> "Misfire":

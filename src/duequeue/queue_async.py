@@ -48,6 +48,7 @@ class AsyncQueue(Generic[T]):
         self._cron = AsyncCron(self._drive, context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._lifetime = Lifetime(f"queue {context.name!r}")
+        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     def open(
@@ -230,15 +231,30 @@ class AsyncQueue(Generic[T]):
         if not self._lifetime.begin_closing():
             return  # also when a signal comes while we are at it
         try:
-            for consumer in list(self._consumers):
-                await consumer.stop()
+            await self._stop_consumers()
+        except asyncio.CancelledError:
+            # What they have handled must still be settled: only the waiting ends here.
+            self._closing = asyncio.create_task(self._go_on_closing())
+            raise
+        await self._end()
+
+    async def _go_on_closing(self) -> None:
+        try:
+            await self._stop_consumers()
         finally:
-            self._lifetime.end()
-            try:
-                await self._cron.close()
-                await asyncio.to_thread(self._context.close)
-            finally:
-                await self._session.close()
+            await self._end()
+
+    async def _stop_consumers(self) -> None:
+        for consumer in list(self._consumers):
+            await consumer.stop()
+
+    async def _end(self) -> None:
+        self._lifetime.end()
+        try:
+            await self._cron.close()
+            await asyncio.to_thread(self._context.close)
+        finally:
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self

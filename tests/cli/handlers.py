@@ -1,6 +1,7 @@
 """What workers under test hand messages to. They tell what they do on standard output."""
 
 import asyncio
+import functools
 import os
 import sys
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from duequeue import AsyncDelivery, Delivery
+from duequeue.handler import BoundHandler
 
 nothing_to_call = 7
 
@@ -64,3 +66,13 @@ def say(*words: object) -> None:
     """Print a line at once, so that two processes do not print into each other's."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
+
+
+@functools.wraps(tell)
+def decorated(delivery: Delivery[Any]) -> None:
+    """What a decorator of the user's own returns."""
+    say("decorated", delivery.key)
+    tell(delivery)
+
+
+bound: BoundHandler[Delivery[Any], None, None] = BoundHandler(decorated, lambda: None)

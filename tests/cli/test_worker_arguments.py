@@ -1,11 +1,14 @@
 """What a worker says to what it cannot work with, and what it never says."""
 
+import sys
 from signal import SIGTERM
 from urllib.parse import urlsplit
 
 import pytest
 
+import tests.cli.handlers  # noqa: F401 - looked up by its name
 from duequeue import Queue
+from duequeue.cli.worker.loading import load
 from tests.cli.command import Worker, run
 from tests.fixtures.postgres import PostgresServer
 
@@ -36,6 +39,7 @@ def test_a_handler_that_is_not_there(handler: str, complaint: str, processes: st
     ("argument", "complaint"),
     [
         ("--concurrency=0", "concurrency"),
+        ("--concurrency=-1 --processes=2", "concurrency"),
         ("--batch=0", "batch"),
         ("--lease=0", "lease"),
         ("--poll-interval=-1", "poll_interval"),
@@ -45,7 +49,7 @@ def test_a_handler_that_is_not_there(handler: str, complaint: str, processes: st
     ],
 )
 def test_an_argument_that_makes_no_sense(argument: str, complaint: str) -> None:
-    ran = run("worker", f"{HERE}:tell", "--queue=orders", argument, url="memory:")
+    ran = run("worker", f"{HERE}:tell", "--queue=orders", *argument.split(), url="memory:")
     assert ran.returncode == 1
     assert complaint in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -56,6 +60,19 @@ def test_an_argument_that_cannot_be_read(argument: str) -> None:
     ran = run("worker", f"{HERE}:tell", "--queue=orders", argument, url="memory:")
     assert ran.returncode == 2
     assert argument.partition("=")[0] in ran.stderr
+
+
+def test_a_url_that_is_given_as_a_queue_is_not_printed() -> None:
+    ran = run("worker", f"{HERE}:tell", "--queue=postgresql://bob:hunter2@db/app", url="memory:")
+    assert ran.returncode == 1
+    assert "--url" in ran.stderr
+    assert "hunter2" not in ran.stderr + ran.stdout
+
+
+def test_a_decorated_handler_stays_decorated() -> None:
+    handlers = sys.modules[HERE]
+    assert load(f"{HERE}:decorated") is handlers.decorated
+    assert load(f"{HERE}:bound") is handlers.decorated
 
 
 def test_a_url_must_come_from_somewhere() -> None:

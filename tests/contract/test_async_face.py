@@ -81,6 +81,33 @@ def test_a_cancelled_stop_goes_on(store_url: str, clock: ManualClock) -> None:
     run(scenario)
 
 
+def test_a_cancelled_close_still_settles_what_was_handled(
+    store_url: str, clock: ManualClock
+) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def handler(_: AsyncDelivery[Any]) -> None:
+        begun.set()
+        await may_end.wait()
+
+    async def scenario() -> None:
+        async with AsyncQueue.open(store_url, "orders", clock=clock) as other:
+            queue = await AsyncQueue.open(store_url, "orders", clock=clock)
+            await queue.offer("a", 1)
+            queue.consume(handler)
+            await begun.wait()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(queue.close(), 0.01)
+            may_end.set()
+            assert queue._closing is not None  # noqa: SLF001
+            await queue._closing  # noqa: SLF001
+            assert not await other.contains("a")
+            with pytest.raises(QueueClosed):
+                await queue.stats()
+
+    run(scenario)
+
+
 def test_a_cancelled_poll_takes_nothing_with_it(store_url: str, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with AsyncQueue.open(store_url, "orders", clock=clock) as queue:

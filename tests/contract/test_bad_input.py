@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
+from enum import Enum
 from itertools import product
 from typing import Any
 
 import pytest
 
-from duequeue import ManualClock, Message, RetryPolicy
+from duequeue import ConfigHash, CronMessage, ManualClock, Message, RetryPolicy
 from tests.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
 from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START, OpenQueue
@@ -182,6 +183,32 @@ def test_a_payload_that_cannot_be_encoded_is_not_stored(furnished: QueueFace) ->
     assert seen(furnished) == before
 
 
+def test_keys_of_a_payload_are_text(furnished: QueueFace) -> None:
+    with pytest.raises(TypeError, match=r"payload cannot .* the keys of a dict must be strings"):
+        furnished.offer("b", {1: 2})
+
+
+def test_to_replace_or_not_is_a_clear_word(furnished: QueueFace) -> None:
+    before = seen(furnished)
+    no: Any = "no"
+    with pytest.raises(TypeError, match="replace"):
+        furnished.offer("due", 2, replace=no)
+    assert seen(furnished) == before
+
+
+def test_names_that_are_enums_are_what_they_stand_for(open_queue: OpenQueue) -> None:
+    class Name(str, Enum):  # noqa: UP042 - a StrEnum is no trouble
+        ORDERS = "orders"
+
+    queue = open_queue(Name.ORDERS)
+    queue.offer(Name.ORDERS, 1)
+    queue.cron.install_tick(ConfigHash(Name.ORDERS), Name.ORDERS, [CronMessage(1, START)])
+    plain = open_queue("orders")
+    keys = {each.key for each in plain.try_poll_many(9)}
+    assert keys == {"orders", "orders/orders/2026-03-01T12:00:00.000Z"}
+    assert repr(queue).startswith(repr(plain).partition(" at ")[0])
+
+
 def test_a_payload_of_another_type_is_not_stored(open_queue: OpenQueue) -> None:
     for codec in (str, bytes):
         queue = open_queue(codec=codec)
@@ -229,6 +256,12 @@ def test_a_url_is_text(face: Face) -> None:
         {"max_attempts": True},
         {"max_attempts": "3"},
         {"max_attempts": 2.5},
+        {"retry": timedelta(seconds=1)},
+        {"retry": 3},
+        {"clock": 1},
+        {"clock": datetime},  # whose now() is naive
+        {"migrate": "no"},
+        {"history": "yes"},
         {"codec": "json"},
         {"codec": 5},
         {"codec": int},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import ManualClock, Message, Retry
+from duequeue import ManualClock, Message, Queue, Retry
 from duequeue.message import State
 from tests.contract.conftest import Consume
 from tests.contract.phrases import (
@@ -215,3 +215,42 @@ def test_closing_the_queue_stops_its_consumer(
 def test_a_consumer_that_never_got_anything(queue: QueueFace, consume: Consume) -> None:
     for _ in range(20):
         consume(queue, concurrency=2).stop()
+
+
+@pytest.mark.parametrize(
+    ("grace", "error"), [(20, TypeError), ("x", TypeError), (-SECOND, ValueError)], ids=repr
+)
+def test_a_grace_is_a_duration(
+    queue: QueueFace, consume: Consume, grace: Any, error: type[Exception]
+) -> None:
+    consumer: Any = consume(queue)
+    for call in (consumer.stop, consumer.run):
+        with pytest.raises(error, match="grace"):
+            call(grace)
+
+
+def test_an_interrupted_stop_becomes_a_hard_one(
+    store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = Event(), Event()
+
+    def handler(_: object) -> None:
+        begun.set()
+        may_end.wait(PATIENCE)
+
+    with Queue[int].open(store_url, "orders", clock=clock) as queue:
+        queue.offer_batch([Message("runs", 1), Message("waits", 1)])
+        consumer = queue.consume(handler, concurrency=1)
+        assert begun.wait(PATIENCE)
+        hands: Any = consumer._hands  # noqa: SLF001
+        await_handlers = hands.await_handlers
+
+        def interrupt(*_: object) -> None:
+            monkeypatch.setattr(hands, "await_handlers", await_handlers)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(hands, "await_handlers", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.stop(HOUR)
+        assert queue.stats().leased == 0
+        may_end.set()

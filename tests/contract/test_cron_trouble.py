@@ -1,5 +1,6 @@
 """Crons in trouble: payloads that cannot be made, runs that fail, connections that are lost."""
 
+from asyncio import CancelledError
 from datetime import datetime
 from typing import cast
 
@@ -26,7 +27,9 @@ from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.stores import START
 
 
-@pytest.mark.parametrize("error", [LookupError("no figures yet"), SystemExit(1)], ids=repr)
+@pytest.mark.parametrize(
+    "error", [LookupError("none yet"), SystemExit(1), CancelledError()], ids=repr
+)
 def test_a_payload_that_cannot_be_made_is_tried_again(
     queue: QueueFace, clock: ManualClock, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:

@@ -44,6 +44,16 @@ def test_rows_of_sqlite(tmp_path: Path, factory: Callable[..., Any]) -> None:
         assert queue.stats().due == 1
 
 
+def test_texts_of_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with Queue.open(f"sqlite:///{path}", "orders") as queue, closing(sqlite3.connect(path)) as mine:
+        mine.text_factory = bytes
+        use(queue.within(mine))
+        assert mine.execute("SELECT 'as before'").fetchone() == (b"as before",)
+        mine.commit()
+        assert queue.stats().due == 1
+
+
 @pytest.mark.parametrize("factory", [dict_row, namedtuple_row])
 def test_rows_of_psycopg(postgres_url: str, factory: Any) -> None:
     with (

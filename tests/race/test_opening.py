@@ -43,15 +43,16 @@ def test_on_sqlite(tmp_path: Path, crew: Crew) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("pooler", ["session", "transaction"])
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
-def test_on_postgres(postgres_url: str, crew: Crew, isolation: str) -> None:
+def test_on_postgres(postgres_url: str, crew: Crew, isolation: str, pooler: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(
             sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
                 sql.Identifier(connection.info.dbname), isolation
             )
         )
-        open_at_once(postgres_url, crew)
+        open_at_once(f"{postgres_url}?pooler={pooler}", crew)
         assert connection.execute(APPLIED).fetchall() == known_migrations("postgres")
         assert connection.execute(KINDS).fetchone() == (1,)
 

@@ -93,12 +93,3 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
     lost, regained = messages_of("duequeue.postgres", caplog)
     assert "wait for polls now: what was that" in lost
     assert "at once again" in regained
-
-
-def test_a_silent_server_counts_as_gone_sooner_than_the_system_says() -> None:
-    url = "postgresql://somebody@127.0.0.1/orders"
-    assert Settings(url).connection_arguments["keepalives_idle"] == 30
-    patient = Settings(f"{url}?keepalives_idle=300&connect_timeout=60").connection_arguments
-    assert "keepalives_idle" not in patient
-    assert "connect_timeout" not in patient
-    assert patient["keepalives_count"] == 3

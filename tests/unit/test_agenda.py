@@ -75,3 +75,13 @@ def test_no_wait_is_so_long_that_a_clock_could_be_set_unnoticed(
 ) -> None:
     agenda.plan("far", clock, millis(timedelta(days=365_000)))
     assert agenda.next_up() == NextUp("far", LONGEST_WAIT)
+
+
+def test_what_was_planned_by_a_clock_that_was_set_back_is_planned_anew(
+    agenda: Agenda[str], clock: ManualClock
+) -> None:
+    agenda.plan("tomorrow", clock, millis(timedelta(days=1)))
+    clock.set(START - timedelta(days=1))
+    assert agenda.next_up() == NextUp("tomorrow", 0.0)
+    agenda.plan("tomorrow", clock, millis(-timedelta(days=1) + SECOND))
+    assert agenda.next_up() == NextUp("tomorrow", 1.0)

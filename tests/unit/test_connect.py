@@ -121,8 +121,10 @@ def test_a_server_is_the_same_from_any_folder() -> None:
     ("url", "complaint"),
     [
         (f"host=127.0.0.1 port=1 password={SECRET}", "^url names no store; known are: memory:"),
-        (f"postgresql://bob:{SECRET[:3]}/{SECRET[3:]}@db/app", "%40 or %2F"),
-        (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40 or %2F"),
+        (f"postgresql://bob:{SECRET[:3]}/{SECRET[3:]}@db/app", "%40, %2F or %3F"),
+        (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40, %2F or %3F"),
+        (f"postgresql://bob:{SECRET[:3]}?{SECRET[3:]}@db/app", "%40, %2F or %3F"),
+        (f"postgresql://bob:{SECRET}@db:99999/app", "a whole number from 1 to 65535"),
         (f"postgresql://bob:{SECRET}/app", "a port that is not a whole number"),
         (f"postgresql://bob:{SECRET}%zz@db/app", "special characters as %"),
         (f"postgresql://bob:{SECRET}@db/app?poolr=transaction", "with libpq's options"),
@@ -137,7 +139,14 @@ def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str, complai
 
 @pytest.mark.parametrize(
     "address",
-    ["bob:x%40y@db:5433/app", "db1:1,db2:2/app", "/app?host=/run/postgresql", "%2Frun%2Fpg/app"],
+    [
+        "bob:x%40y@db:5433/app",
+        "db1:1,db2:2/app",
+        "db:5433?user=bob@shop",
+        "[::1]?user=bob@shop",
+        "/app?host=/run/postgresql",
+        "%2Frun%2Fpg/app",
+    ],
 )
 def test_addresses_of_servers_are_taken_in_any_form(address: str) -> None:
     assert backend_for(f"postgresql://{address}").address

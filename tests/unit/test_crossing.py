@@ -1,13 +1,15 @@
 """Offers that cross together: what goes wrong for one of them is nobody else's error."""
 
+from asyncio import CancelledError
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from duequeue import OfferOutcome, Queue, RetryPolicy, StoreError
-from duequeue.actions import Action, Flow, Listen, Run
+from duequeue.actions import Action, Apart, Flow, Listen
 from duequeue.flows.crossing import cross
+from duequeue.steps import drive
 from duequeue.store import Record
 
 
@@ -23,28 +25,36 @@ class Caller:
     def __init__(self, queue: Queue[Any], key: str) -> None:
         self._flow: Flow[OfferOutcome] = cross(queue._context, Record(key, b"1", 0))  # noqa: SLF001
         self._perform = queue._perform  # noqa: SLF001
-        self._action: Action = next(self._flow)
+        self.action: Action = next(self._flow)
         self.outcome: OfferOutcome | None = None
 
     @property
     def waits(self) -> bool:
-        return isinstance(self._action, Listen)
+        return isinstance(self.action, Listen)
 
-    def go_on(self, error: BaseException | None = None) -> None:
-        """Carry the action out, or have it fail."""
+    def go_on(self) -> None:
+        """Carry the action out."""
+        self.go_on_with(None if self.waits else self._perform(self.action))
+
+    def go_on_with(self, reply: object) -> None:
+        """Take the action for carried out."""
         try:
-            if error is not None:
-                self._action = self._flow.throw(error)
-                return
-            reply = self._perform(self._action) if isinstance(self._action, Run) else None
-            self._action = self._flow.send(reply)
+            self.action = self._flow.send(reply)
         except StopIteration as done:
             self.outcome = done.value
+
+    def fail(self, error: BaseException) -> None:
+        """Have the action fail."""
+        self.action = self._flow.throw(error)
 
     def finish(self) -> OfferOutcome:
         while self.outcome is None:
             self.go_on()
         return self.outcome
+
+
+def refuse(*_: object) -> NoReturn:
+    raise StoreError("no")
 
 
 def test_a_crossing_of_several_that_fails_is_made_again_by_each_alone(queue: Queue[Any]) -> None:
@@ -54,26 +64,44 @@ def test_a_crossing_of_several_that_fails_is_made_again_by_each_alone(queue: Que
     assert follower.waits
     first.finish()
     leader.go_on()  # takes the follower along
-    assert not leader.waits
-    leader.go_on(StoreError("no"))
+    assert isinstance(leader.action, Apart)
+    drive(leader.action.flow, refuse)
+    leader.go_on_with(None)
     assert [leader.finish(), follower.finish()] == [OfferOutcome.CREATED] * 2
 
 
 def test_a_caller_gets_only_its_own_error(queue: Queue[Any]) -> None:
     first, second = Caller(queue, "a"), Caller(queue, "b")
     with pytest.raises(StoreError, match="mine"):
-        first.go_on(StoreError("mine"))
+        first.fail(StoreError("mine"))
     assert second.finish() is OfferOutcome.CREATED
 
 
+def test_a_crossing_goes_on_without_its_leader(queue: Queue[Any]) -> None:
+    first = Caller(queue, "a")
+    leader, follower = Caller(queue, "b"), Caller(queue, "c")
+    first.finish()
+    leader.go_on()
+    assert isinstance(leader.action, Apart)
+    with pytest.raises(CancelledError):
+        leader.fail(CancelledError())
+    assert follower.waits
+    drive(leader.action.flow, queue._perform)  # noqa: SLF001
+    follower.go_on()
+    assert follower.outcome is OfferOutcome.CREATED
+    assert queue.contains("b")
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
-def test_a_leader_that_is_interrupted_strands_nobody(
+def test_a_crossing_that_is_interrupted_strands_nobody(
     queue: Queue[Any], error: type[BaseException]
 ) -> None:
     first = Caller(queue, "a")
     leader, follower = Caller(queue, "b"), Caller(queue, "c")
     first.finish()
     leader.go_on()
+    assert isinstance(leader.action, Apart)
+    next(leader.action.flow)
     with pytest.raises(error):
-        leader.go_on(error())
+        leader.action.flow.throw(error())
     assert follower.finish() is OfferOutcome.CREATED

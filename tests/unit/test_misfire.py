@@ -107,3 +107,9 @@ def test_policies_are_values() -> None:
     assert Misfire.fire_all(1) == Misfire.fire_once()
     assert Misfire() == Misfire.skip()
     assert len({Misfire.skip(), Misfire(0), Misfire.fire_all(2)}) == 2
+
+
+def test_a_limit_is_a_number_one_can_count_to() -> None:
+    for limit in (-1, 2**31):
+        with pytest.raises(ValueError, match="limit must be a number from 0 to 2147483647"):
+            Misfire.fire_all(limit)

@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from duequeue.backoff import Backoff
+from duequeue.backoff import Backoff, RetryPolicy
+from duequeue.clock import Clock
 from duequeue.flows.context import Context
 from duequeue.instants import EARLIEST, LATEST, MILLISECOND, span_to_millis, to_millis
 from duequeue.verdict import Rules
@@ -57,6 +58,12 @@ def check_workers(handler: object, concurrency: int, batch: int) -> None:
             raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")
 
 
+def check_grace(grace: timedelta) -> None:
+    """Raise unless a stop can wait for so long."""
+    if span_to_millis(grace, "grace") < 0:
+        raise ValueError(f"grace must not be negative, not {grace!r}")
+
+
 def refuse_borrowed(context: Context[Any]) -> None:
     """Raise if a consumer would have to work inside a caller's transaction."""
     if context.is_borrowed:
@@ -70,11 +77,26 @@ def checked_max_attempts(max_attempts: int | None) -> int | None:
     return max_attempts
 
 
-def checked_history(history: bool) -> bool:  # noqa: FBT001 - a check of a flag takes the flag
-    """Return whether settled messages leave a row."""
-    if not isinstance(history, bool):
-        raise TypeError(f"history must be True or False, not {history!r}")
-    return history
+def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - a check of a flag takes it
+    """Return what is either so or not."""
+    if not isinstance(flag, bool):
+        raise TypeError(f"{argument} must be True or False, not {flag!r}")
+    return flag
+
+
+def checked_retry(retry: RetryPolicy) -> RetryPolicy:
+    """Return a policy."""
+    if not isinstance(retry, RetryPolicy):
+        raise TypeError(f"retry must be a RetryPolicy, as RetryPolicy(budget=…), not {retry!r}")
+    return retry
+
+
+def checked_clock(clock: Clock) -> Clock:
+    """Return a clock that tells what can be stored."""
+    if not callable(getattr(clock, "now", None)):
+        raise TypeError(f"clock must have a method now(), not be {clock!r}")
+    to_millis(clock.now(), "clock.now()")
+    return clock
 
 
 def checked_rules(

@@ -12,7 +12,7 @@ from duequeue.flows.settling import storable
 from duequeue.flows.telling import tell_buried, tell_lost
 from duequeue.instants import MILLISECOND
 from duequeue.parcel import Parcel
-from duequeue.store import Burial, Lease, Release
+from duequeue.store import Burial, Lease, Release, Steps
 from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
 from duequeue.workload import Done
 
@@ -93,17 +93,20 @@ def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]
     """Extend the leases that are a third over, all in one statement, and note those lost."""
     now = context.now()
     aging = [each for each in parcels if each.lease_left(now) * 3 < context.lease * 2]
-    until = now + context.lease
     while aging:
         # A message that came again while its lost lease is still in hand stands here twice.
         once = {parcel.lease.id: parcel for parcel in aging}
         leases = [parcel.lease for parcel in once.values()]
-        won = yield from context.run(partial(context.store.extend, leases, until))
+        won, now = yield from context.run_at_once(partial(_extend, context, leases))
         for parcel in once.values():
             if parcel.lease.id in won:
-                parcel.extended_to(until)
+                parcel.extended_to(now + context.lease)
             elif not parcel.settled:
                 logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
                 lost.append(parcel)
         tell_lost(context, (each for each in once.values() if not each.settled), won)
         aging = [parcel for parcel in aging if once[parcel.lease.id] is not parcel]
+
+
+def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:
+    return context.store.extend(leases, now + context.lease)

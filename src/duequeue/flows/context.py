@@ -1,5 +1,6 @@
 """What the flows of one queue have in common."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -14,7 +15,7 @@ from duequeue.events import Events
 from duequeue.ferry import Ferry
 from duequeue.instants import to_millis
 from duequeue.lookout import Lookout
-from duequeue.store import NOBODY, Operation, Store
+from duequeue.store import NOBODY, Operation, Steps, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,6 +54,20 @@ class Context(Generic[T]):
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, tried again as the policy says."""
         return retrying(self.retry, operation)
+
+    def run_at_once(
+        self, operation: Callable[[int], Steps[R]], retry: RetryPolicy | None = None
+    ) -> Flow[tuple[R, int]]:
+        """Run an operation that begins something now; return its result, and when that was.
+
+        It is given the instant of each try: what a lease lasts must not be spent on retries.
+        """
+
+        def one_try() -> Steps[tuple[R, int]]:
+            now = self.now()
+            return (yield from operation(now)), now
+
+        return retrying(retry or self.retry, one_try)
 
     def sender(self, due_at: int, now: int) -> str | None:
         """Return in whose name an offer tells the other processes itself, if it does."""

@@ -28,7 +28,7 @@ def install_tick(
 ) -> Flow[int]:
     """Make one configuration the installed one, with these ticks."""
     _check_type("config_hash", config_hash, ConfigHash)
-    checked_prefix(prefix)
+    prefix = checked_prefix(prefix)
     ticks = [_checked_tick(context, config_hash, prefix, message) for message in messages]
     created_until = max((tick.at for tick in ticks), default=None)
     order = Order(prefix, config_hash.text, ahead=ticks, created_until=created_until)
@@ -38,20 +38,20 @@ def install_tick(
 def uninstall_tick(context: Context[T], config_hash: ConfigHash, prefix: str) -> Flow[int]:
     """Remove the undelivered ticks of one configuration."""
     _check_type("config_hash", config_hash, ConfigHash)
-    checked_prefix(prefix)
+    prefix = checked_prefix(prefix)
     of = (context.store.cron, prefix, config_hash.text, context.now())
     return context.run(partial(cron_steps.uninstall, *of))
 
 
 def pause(context: Context[T], prefix: str) -> Flow[bool]:
     """Have no ticks until resumed."""
-    checked_prefix(prefix)
+    prefix = checked_prefix(prefix)
     return context.run(partial(cron_steps.pause, context.store.cron, prefix, context.now()))
 
 
 def resume(context: Context[T], prefix: str) -> Flow[bool]:
     """Have ticks again."""
-    checked_prefix(prefix)
+    prefix = checked_prefix(prefix)
     return context.run(partial(cron_steps.resume, context.store.cron, prefix, context.now()))
 
 
@@ -129,7 +129,7 @@ def _scheduled(
     payload: T | Callable[[datetime], T],
     misfire: Misfire | None,
 ) -> Upkeep[T]:
-    checked_prefix(prefix)
+    prefix = checked_prefix(prefix)
     policy = Misfire.skip() if misfire is None else misfire
     _check_type("misfire", policy, Misfire)
     if not callable(payload):

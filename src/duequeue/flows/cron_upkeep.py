@@ -1,7 +1,7 @@
 """One installed cron: what it does each time it is its turn."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -21,6 +21,7 @@ from duequeue.store import Record
 from duequeue.tick import CronMessage, tick_key
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 logger = logging.getLogger("duequeue.cron")
 
@@ -57,7 +58,7 @@ class Upkeep(Generic[T]):
             # Without its cause: a driver's own words are long, and said every time.
             logger.warning("%s: this run failed, and is repeated: %s", self._name, error)
             return self._next_run(now, RETRY_AFTER)
-        except (Exception, SystemExit):
+        except Exception:
             logger.exception("%s: this run failed, and is repeated", self._name)
             return self._next_run(now, RETRY_AFTER)
         match found:
@@ -105,7 +106,7 @@ class Upkeep(Generic[T]):
         plan, (row, known) = self._plan, glance
         if row.paused:
             return Wanted()
-        ahead = list(plan.ahead(from_millis(now)))
+        ahead = list(contained(partial(plan.ahead, from_millis(now))))
         ended = row.created_until if row.runs(plan.config_hash.text) else None
         missed_after = now if ended is None or not plan.makes_up else ended
         since = min([missed_after, *(to_millis(draft.at) for draft in ahead)])
@@ -135,11 +136,11 @@ class Upkeep(Generic[T]):
         found: list[Tick] = []
         for draft in drafts:
             try:
-                message = draft.message()
+                message = contained(draft.message)
                 found.append(
                     tick_of(self._context, self._plan.prefix, self._plan.config_hash, message)
                 )
-            except (Exception, SystemExit):
+            except Exception:
                 self._failed.append(to_millis(draft.at))
                 logger.exception(
                     "%s: no message for the tick of %s; tried again at the next refresh",
@@ -158,6 +159,20 @@ class Upkeep(Generic[T]):
     @property
     def _name(self) -> str:
         return f"cron {self._plan.prefix!r} of queue {self._context.name!r}"
+
+
+def contained(call: Callable[[], R]) -> R:
+    """Call a function of the user's; whatever it raises is no more than an error.
+
+    One that exits, or cancels something of its own, must not end the one thread or task that
+    serves every cron.
+    """
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the function raised {error!r}") from error
 
 
 def tick_of(

@@ -4,7 +4,7 @@ from functools import partial
 from time import monotonic
 from typing import TypeVar
 
-from duequeue.actions import Flow, Listen, retrying
+from duequeue.actions import Apart, Flow, Listen, retrying
 from duequeue.backoff import RetryPolicy
 from duequeue.errors import StoreError
 from duequeue.ferry import PATIENCE, Ferry, Passenger
@@ -66,14 +66,24 @@ def _alone(context: Context[T], record: Record) -> Flow[OfferOutcome]:
 
 
 def _take_across(context: Context[T], ferry: Ferry, aboard: list[Passenger]) -> Flow[None]:
-    records = [passenger.record for passenger in aboard]
-    together = len(records) > 1
+    leader, *followers = aboard
+    if followers:
+        leader.takes = []  # from here on the ferry lands by itself, with or without its leader
+        yield Apart(_together(context, ferry, aboard))
+        return
     outcomes: list[OfferOutcome] = []
     try:
-        outcomes = yield from carry(context, records, context.now(), hurried=together)
+        outcomes = yield from carry(context, [leader.record], context.now())
+    finally:
+        ferry.land(aboard, outcomes)
+
+
+def _together(context: Context[T], ferry: Ferry, aboard: list[Passenger]) -> Flow[None]:
+    records = [passenger.record for passenger in aboard]
+    outcomes: list[OfferOutcome] = []
+    try:
+        outcomes = yield from carry(context, records, context.now(), hurried=True)
     except StoreError:
-        # One record must not be the end of the others: each tries again by itself.
-        if not together:
-            raise
+        pass  # one record must not be the end of the others: each tries again by itself
     finally:
         ferry.land(aboard, outcomes)

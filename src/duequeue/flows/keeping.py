@@ -43,7 +43,7 @@ def stats(context: Context[T]) -> Flow[QueueStats]:
 
 def drop(context: Context[T], key: str) -> Flow[bool]:
     """Delete one message."""
-    checked_key(key)
+    key = checked_key(key)
     return context.run(partial(context.store.drop, key, context.now()))
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from duequeue.actions import Flow
 from duequeue.events import Offered
-from duequeue.flows.arguments import due_millis
+from duequeue.flows.arguments import checked_flag, due_millis
 from duequeue.flows.context import Context
 from duequeue.flows.crossing import carry, cross
 from duequeue.headers import encode_headers
@@ -83,7 +83,8 @@ def _record(context: Context[T], message: Message[T], now: int) -> Record:
     key = checked_key(message.key)
     data = checked_payload(context.codec.encode(message.payload), key)
     headers = encode_headers(message.headers)
-    return Record(key, data, due_millis(message.due, now), headers, bool(message.replace))
+    replace = checked_flag(message.replace, "replace")
+    return Record(key, data, due_millis(message.due, now), headers, replace)
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:

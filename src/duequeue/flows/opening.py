@@ -12,7 +12,12 @@ from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
 from duequeue.events import Events
 from duequeue.ferry import Ferry
-from duequeue.flows.arguments import checked_history, checked_max_attempts
+from duequeue.flows.arguments import (
+    checked_clock,
+    checked_flag,
+    checked_max_attempts,
+    checked_retry,
+)
 from duequeue.flows.context import Context
 from duequeue.instants import positive_millis, to_millis
 from duequeue.lookout import Lookout
@@ -99,11 +104,11 @@ def checked(
         backend=backend,
         name=checked_name(name),
         codec=codec_for(codec),
-        clock=SystemClock() if clock is None else clock,
-        retry=RetryPolicy() if retry is None else retry,
+        clock=checked_clock(SystemClock() if clock is None else clock),
+        retry=checked_retry(RetryPolicy() if retry is None else retry),
         lease=positive_millis(lease, "lease"),
         poll_interval=positive_millis(poll_interval, "poll_interval"),
         max_attempts=checked_max_attempts(max_attempts),
-        migrate=migrate,
-        history=checked_history(history),
+        migrate=checked_flag(migrate, "migrate"),
+        history=checked_flag(history, "history"),
     )

@@ -125,12 +125,15 @@ def _rung_by(clock: Clock, bell: Bell) -> Iterator[None]:
 def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
     found: list[D] = []
     while len(found) < limit:
-        now = context.now()
-        until, token = now + context.lease, secrets.randbits(62) + 1
-        claim = partial(context.store.claim, limit - len(found), now, until, token)
-        claimed = yield from context.run(claim)
+        try:
+            claimed, now = yield from _claim(context, limit - len(found), patiently=not found)
+        except StoreError:
+            if not found:
+                raise
+            logger.exception("queue %r: could not look for more", context.name)
+            break
         good, burials = _sort_out(context, claimed)
-        found += [wrap(each, payload, until) for each, payload in good]
+        found += [wrap(each, payload, now + context.lease) for each, payload in good]
         tell_delivered(context, (each for each, _ in good), now)
         if not burials:
             break
@@ -144,6 +147,15 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
             logger.exception("queue %r: could not bury %d messages", context.name, len(burials))
             break
     return found
+
+
+def _claim(context: Context[T], limit: int, *, patiently: bool) -> Flow[tuple[list[Claimed], int]]:
+    """Claim; only once, if there is something in hand that must not wait for a retry."""
+    token = secrets.randbits(62) + 1
+    return context.run_at_once(
+        lambda now: context.store.claim(limit, now, now + context.lease, token),
+        None if patiently else RetryPolicy.never(),
+    )
 
 
 def _sort_out(

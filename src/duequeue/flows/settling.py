@@ -49,10 +49,11 @@ def extend(context: Context[T], parcel: Parcel[T], lease: timedelta | None) -> F
 
 
 def _extend(context: Context[T], parcel: Parcel[T], millis: int) -> Flow[bool]:
-    until = context.now() + millis
-    won = yield from context.run(partial(context.store.extend, [parcel.lease], until))
+    won, now = yield from context.run_at_once(
+        lambda now: context.store.extend([parcel.lease], now + millis)
+    )
     if won:
-        parcel.extended_to(until)
+        parcel.extended_to(now + millis)
     return bool(won)
 
 
@@ -62,9 +63,9 @@ def release(context: Context[T], parcel: Parcel[T], delay: timedelta) -> Flow[bo
 
 
 def _release(context: Context[T], parcel: Parcel[T], delay: int) -> Flow[bool]:
-    now = context.now()
-    release_one = partial(context.store.release, [Release(parcel.lease, now + delay)])
-    won = yield from context.run(release_one)
+    won, now = yield from context.run_at_once(
+        lambda now: context.store.release([Release(parcel.lease, now + delay)])
+    )
     if won:
         yield from context.announce(now + delay, now)
     return bool(won)

@@ -7,7 +7,9 @@ from typing import Any
 from duequeue.cli.address import add_url
 from duequeue.cli.worker.alone import work_alone
 from duequeue.cli.worker.crew import work_together
+from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.settings import CODECS, Settings
+from duequeue.flows.arguments import check_workers
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -44,6 +46,9 @@ def run(given: argparse.Namespace) -> int:
     """Work until stopped."""
     if given.processes < 1:
         raise ValueError(f"processes must be a whole number above 0, not {given.processes}")
+    if "://" in given.queue:  # not shown: it may hold a password
+        raise ValueError("queue must be a name; the database is given with --url")
+    check_workers(load(given.handler), given.concurrency, given.batch)
     settings = Settings(
         handler=given.handler,
         url=given.url,

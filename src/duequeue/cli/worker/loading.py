@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from duequeue.handler import BoundHandler
+
 
 def load(place: str) -> Callable[..., Any]:
     """Import a handler, also from the folder where the command was given."""
@@ -23,7 +25,9 @@ def load(place: str) -> Callable[..., Any]:
         found = getattr(found, name)
     if not callable(found):
         raise ValueError(f"{place!r} is no function, but a {type(found).__name__}")  # noqa: TRY004 - the user's argument is wrong, not a type of ours
-    function: Callable[..., Any] = inspect.unwrap(found)
+    while isinstance(found, BoundHandler):  # and no other decorator: those are to be called
+        found = found.function
+    function: Callable[..., Any] = found
     return function
 
 

@@ -16,7 +16,7 @@ from duequeue.stores.sql.commands import Begin, Command, Execute
 from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect, translate
 from duequeue.stores.sql.postgres.integers import register_integers
-from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ def performer(
     def perform(command: Command) -> object:
         if isinstance(command, Begin):
             if owned and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-                connection.execute("BEGIN")
+                connection.execute(BEGIN_STATEMENT)
             return None
         query, parameters = statement(command)
         # Binary replies need the extended protocol, which takes one statement at a time.

@@ -17,7 +17,7 @@ from duequeue.stores.sql.postgres.arrays import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect
 from duequeue.stores.sql.postgres.integers import register_integers
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
-from duequeue.stores.sql.postgres.settings import POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, Settings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def performer(
     async def perform(command: Command) -> object:
         if isinstance(command, Begin):
             if owned and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-                await connection.execute("BEGIN")
+                await connection.execute(BEGIN_STATEMENT)
             return None
         query, parameters = statement(command)
         # Binary replies need the extended protocol, which takes one statement at a time.

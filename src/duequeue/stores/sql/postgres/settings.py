@@ -13,9 +13,10 @@ from duequeue.stores.sql.postgres.errors import Address
 POOL_TIMEOUT = 1.0
 
 
-# When a server that does not answer counts as gone, in seconds, unless the url says otherwise. The
-# system would keep a connection on which nothing is said for two hours.
-TIMEOUTS = {
+# Unless the url says otherwise. A server that does not answer counts as gone after so many seconds:
+# the system would keep a connection on which nothing is said for two hours.
+DEFAULTS = {
+    "application_name": "duequeue",
     "connect_timeout": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -26,6 +27,7 @@ TIMEOUTS = {
 # is told what is right at every size: walk the index in due order instead of sorting, look rows
 # up instead of hashing the table, and keep the plan. Every statement counts on seeing what was
 # committed before it began, whatever the database's default isolation.
+BEGIN_STATEMENT = "BEGIN ISOLATION LEVEL READ COMMITTED"  # also where nothing may be set
 SESSION_SETTINGS = """
     SET default_transaction_isolation = 'read committed';
     SET enable_seqscan = off; SET enable_sort = off;
@@ -55,9 +57,10 @@ class Settings:
                 "postgresql://user:password@host/database, with special characters as %.. and "
                 "with libpq's options"
             ) from None
-        if not all(port.isdecimal() for port in str(parts.get("port") or 0).split(",") if port):
+        ports = [port for port in str(parts.get("port") or "").split(",") if port]
+        if not all(port.isdecimal() and 0 < int(port) < 2**16 for port in ports):
             # Not shown: it is the password of a url that has no host.
-            raise ValueError("url has a port that is not a whole number")
+            raise ValueError("url has a port that is not a whole number from 1 to 65535")
         if self.pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
 
@@ -69,9 +72,12 @@ class Settings:
     @cached_property
     def connection_arguments(self) -> dict[str, Any]:
         """What every connection of ours is opened with."""
-        arguments: dict[str, Any] = {"autocommit": True, "application_name": "duequeue"}
         given = conninfo_to_dict(self.conninfo)
-        arguments |= {name: value for name, value in TIMEOUTS.items() if name not in given}
+        arguments: dict[str, Any] = {
+            "autocommit": True,
+            "client_encoding": "UTF8",  # also where the database itself does not mind
+            **{name: value for name, value in DEFAULTS.items() if name not in given},
+        }
         if self.pooled_by_transaction:
             arguments["prepare_threshold"] = None
         return arguments

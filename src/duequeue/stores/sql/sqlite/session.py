@@ -88,14 +88,18 @@ class BorrowedSqliteSession:
         commits_by_itself = autocommit is True or connection.isolation_level is None
         if not connection.in_transaction and commits_by_itself:
             raise ValueError("connection has no open transaction: execute BEGIN on it first")
+        self._connection = connection
         self._perform = Performer(connection)
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; the caller commits."""
+        text_factory, self._connection.text_factory = self._connection.text_factory, str
         try:
             return drive(operation(), self._perform)
         except sqlite3.Error as error:
             raise translate(error, "the given connection") from error
+        finally:
+            self._connection.text_factory = text_factory
 
     def close(self) -> None:
         """Leave the connection to its owner."""
