@@ -62,6 +62,14 @@ def parse_tick_key(key: str) -> TickKey:
     return TickKey(checked_prefix(prefix), ConfigHash(config_hash), datetime.fromisoformat(time))
 
 
+def find_tick(key: str) -> TickKey | None:
+    """Return the parts of a key, if it can be that of a tick."""
+    try:
+        return parse_tick_key(key)
+    except ValueError:
+        return None
+
+
 def checked_prefix(prefix: str) -> str:
     """Return the prefix, or raise for one whose keys no store could keep."""
     return checked_part(prefix, "prefix", MAX_PREFIX_LENGTH)

@@ -88,6 +88,22 @@ def test_a_leased_tick_is_left_alone(queue: QueueFace, replaced_by: ConfigHash) 
     assert delivery.ack()
 
 
+def test_a_revived_tick_was_delivered_and_is_left_alone(queue: QueueFace) -> None:
+    queue.cron.install_tick(ONE, "reports", [CronMessage("old", START)])
+    delivery = claim(queue)
+    assert delivery.bury("enough")
+    assert queue.revive(delivery.key)
+    queue.cron.install_tick(TWO, "reports", messages(1))
+    assert queue.cron.pause("reports")
+    assert snapshot(queue, delivery.key).payload == "old"
+    queue.cron.resume("reports")
+    queue.cron.install_tick(ONE, "reports", [CronMessage("new", START)])
+    assert snapshot(queue, delivery.key).payload == "old"
+    assert claim(queue).ack()
+    queue.cron.install_tick(ONE, "reports", [CronMessage("again", START)])
+    assert queue.try_poll() is None
+
+
 def test_a_released_tick_was_delivered_and_is_left_alone(queue: QueueFace) -> None:
     queue.cron.install_tick(ONE, "reports", messages(0, payload="old"))
     delivery = claim(queue)

@@ -150,3 +150,10 @@ def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str, complai
 )
 def test_addresses_of_servers_are_taken_in_any_form(address: str) -> None:
     assert backend_for(f"postgresql://{address}").address
+
+
+def test_an_address_is_what_libpq_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PGHOST", "db"), ("PGPORT", "5999"), ("PGDATABASE", "shop")):
+        monkeypatch.setenv(name, value)
+    assert backend_for("postgresql://").address == "db:5999/shop"
+    assert backend_for("postgresql://other:1/app").address == "other:1/app"

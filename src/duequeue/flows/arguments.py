@@ -43,7 +43,9 @@ def timeout_millis(timeout: timedelta | float | None) -> float | None:
     elif isinstance(timeout, timedelta):
         millis = timeout / MILLISECOND
     else:
-        raise TypeError(f"timeout must be a timedelta or None, not {type(timeout).__name__}")
+        raise TypeError(
+            f"timeout must be a timedelta, seconds or None, not {type(timeout).__name__}"
+        )
     if not millis >= 0:
         raise ValueError(f"timeout must not be negative, not {timeout!r}")
     return millis

@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from duequeue.cron_table import CronListing, CronRow, Glance, Memory, TickRow
+from duequeue.instants import to_millis
 from duequeue.steps import at_once
 from duequeue.stores.memory_settling import MemorySettling
 from duequeue.stores.memory_table import MemoryTable
+from duequeue.tick import find_tick
 
 
 class MemoryCrons:
@@ -65,6 +67,15 @@ class MemoryCronTable:
         """Keep the ticks."""
         for tick in ticks:
             self._crons.ticks[prefix, tick.config_hash][tick.at] = tick
+
+    @at_once
+    def release(self, key: str) -> None:
+        """Make a message that was a tick one like any other; the tick itself has run."""
+        if (found := find_tick(key)) is not None:
+            ticks = self._crons.ticks.get((found.prefix, found.config_hash.text), {})
+            at = to_millis(found.at, "at")
+            if at in ticks:
+                ticks[at] = ticks[at]._replace(key="")
 
     @at_once
     def forget(self, prefix: str, config_hash: str, now: int, keep: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from duequeue.history_table import SettledRow
 from duequeue.message import OfferOutcome
 from duequeue.steps import at_once
-from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Stored
+from duequeue.store import Burial, Buried, Claimed, Counts, Lease, Record, Release, Steps, Stored
 from duequeue.stores.memory_cron import MemoryCrons, MemoryCronTable
 from duequeue.stores.memory_settling import MemorySettling
 from duequeue.stores.memory_table import Entry, MemoryTable
@@ -132,8 +132,7 @@ class MemoryStore:
         """List the buried."""
         return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]
 
-    @at_once
-    def revive(self, key: str, due_at: int, now: int) -> bool:
+    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
         """Offer the newest burial as a new message."""
         found = next(self._burials(key), None)
         if found is None:
@@ -144,6 +143,7 @@ class MemoryStore:
             return False
         # By identity: an older burial may be equal in everything.
         self._table.buried[:] = [each for each in self._table.buried if each is not found]
+        yield from self.cron.release(key)
         return True
 
     @at_once

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 from duequeue.cron_table import CronListing, CronRow, CronSteps, Glance, Memory, TickRow
+from duequeue.instants import to_millis
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.settling import Settling
+from duequeue.tick import find_tick
 
 FORGET_AT_ONCE = 200
 
@@ -61,6 +63,12 @@ class SqlCronTable:
         if created:
             columns = ("config_hash", "tick_at", "key")
             yield QueryEach("remember_ticks", self._of(prefix), columns, created)
+
+    def release(self, key: str) -> CronSteps[None]:
+        """Make a message that was a tick one like any other; the tick itself has run."""
+        if (tick := find_tick(key)) is not None:
+            of = {**self._of(tick.prefix), "config_hash": tick.config_hash.text}
+            yield Execute("release_tick", {**of, "tick_at": to_millis(tick.at, "at")})
 
     def forget(self, prefix: str, config_hash: str, now: int, keep: int) -> CronSteps[None]:
         """Delete old ticks that ran, and note the latest of them."""

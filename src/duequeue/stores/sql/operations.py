@@ -185,6 +185,7 @@ class SqlStore:
         if outcomes != [OfferOutcome.CREATED]:
             return False
         yield Execute("forget_buried", {"id": buried_id})
+        yield from self.cron.release(key)
         return True
 
     def purge_buried(self, before: int) -> Steps[int]:

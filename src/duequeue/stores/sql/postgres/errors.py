@@ -1,5 +1,7 @@
 """Which PostgreSQL errors may pass, and what to say of the rest."""
 
+import os
+
 import psycopg
 from psycopg import errors as codes
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -47,9 +49,11 @@ class Address:
         self._parts = conninfo_to_dict(conninfo)
 
     def __str__(self) -> str:
-        host = self._parts.get("host") or self._parts.get("hostaddr") or "localhost"
-        database = self._parts.get("dbname") or self._parts.get("user") or ""
-        return f"{host}:{self._parts.get('port') or 5432}/{database}"
+        parts, given = self._parts, os.environ.get
+        host = parts.get("host") or parts.get("hostaddr") or given("PGHOST") or "localhost"
+        port = parts.get("port") or given("PGPORT") or 5432
+        database = parts.get("dbname") or given("PGDATABASE") or parts.get("user") or ""
+        return f"{host}:{port}/{database}"
 
     @property
     def place(self) -> str:

@@ -192,6 +192,13 @@ INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, key)
 VALUES (:kind_id, :prefix, :config_hash, :tick_at, :key)
 ON CONFLICT DO NOTHING;
 
+-- name: release_tick
+-- No message has an empty key.
+UPDATE duequeue_tick SET key = ''
+WHERE
+    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
+    AND tick_at = :tick_at;
+
 -- name: forget_ticks
 -- The oldest ones first, a few at a time: many may be waiting for a consumer.
 DELETE FROM duequeue_tick AS tick
