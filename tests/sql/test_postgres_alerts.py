@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -69,14 +70,14 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
     ready_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(alerts, "RETRY_EVERY", 0.001)
-    connects = psycopg.connect
+    settings, connects = Settings(ready_database), psycopg.connect
     tries: list[Exception] = []
 
-    def connect(*arguments: object, **options: object) -> object:
-        if 0 < len(tries) < 5:
+    def connect(conninfo: str, **options: Any) -> object:
+        if conninfo == settings.conninfo and 0 < len(tries) < 5:
             tries.append(psycopg.OperationalError("nobody there"))
             raise tries[-1]
-        return connects(ready_database)
+        return connects(conninfo, **options)
 
     def work(line: Line, _: psycopg.Connection) -> None:
         if not tries:
@@ -86,7 +87,7 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
 
     monkeypatch.setattr(psycopg, "connect", connect)
     with caplog.at_level("INFO", "duequeue.postgres"):
-        line = Line(Settings(ready_database), work)
+        line = Line(settings, work)
         until(lambda: len(messages_of("duequeue.postgres", caplog)) == 2)
         line.close()
     assert len(tries) == 5

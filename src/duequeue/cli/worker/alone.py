@@ -93,6 +93,6 @@ def _stop(served: Serving, grace: timedelta) -> threading.Thread:
 
 def _leave() -> None:
     """End a process whose handlers block even its end."""
-    print("duequeue: a handler cannot be stopped; what it holds waits for its lease to end")
+    print("duequeue: a handler cannot be stopped; what is in hand waits for its lease to end")
     sys.stdout.flush()
     os._exit(1)
