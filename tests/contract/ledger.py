@@ -2,20 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from inspect import isgenerator
+from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
 from duequeue.actions import performer, performer_async
 from duequeue.connect import backend_for
 from duequeue.flows import opening
+from duequeue.flows.context import Context
 from duequeue.steps import drive, drive_async
-from duequeue.store import AsyncSession, Operation, Session
+from duequeue.store import Store
 from tests.contract.phrases import DEFAULT_LEASE
 from tests.fixtures.faces import QueueFace
-
-T = TypeVar("T")
 
 # How often each operation of the store was run, by its name.
 Ledger = Mapping[str, int]
@@ -27,48 +27,46 @@ class OpenCounted(Protocol):
     def __call__(self, *, poll_interval: timedelta = ...) -> tuple[QueueFace, Ledger]: ...
 
 
-class CountingSession:
-    """A session that counts."""
+class CountingStore:
+    """A store that counts how often each of its operations was begun."""
 
-    def __init__(self, session: Session, counter: Counter[str]) -> None:
-        self._session = session
+    def __init__(self, store: Any, counter: Counter[str]) -> None:
+        self._store = store
         self._counter = counter
-        self.close = session.close
 
-    def run(self, operation: Operation[T]) -> T:
-        _count(operation, self._counter)
-        return self._session.run(operation)
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._store, name)
+        if not callable(value):
+            return value
 
+        def call(*arguments: Any, **options: Any) -> Any:
+            steps = value(*arguments, **options)
+            self._counter[name] += isgenerator(steps)
+            return steps
 
-class CountingAsyncSession:
-    """An awaiting session that counts."""
-
-    def __init__(self, session: AsyncSession, counter: Counter[str]) -> None:
-        self._session = session
-        self._counter = counter
-        self.close = session.close
-
-    async def run(self, operation: Operation[T]) -> T:
-        _count(operation, self._counter)
-        return await self._session.run(operation)
+        return call
 
 
 def open_blocking(
     url: str, clock: ManualClock, counter: Counter[str], poll_interval: timedelta
 ) -> Queue[Any]:
     backend = backend_for(url)
-    session = CountingSession(backend.session(), counter)
+    session = backend.session()
     context = drive(_checked(url, clock, poll_interval).flow(), performer(session))
-    return Queue(backend, context, session)
+    return Queue(backend, _counting(context, counter), session)
 
 
 async def open_awaiting(
     url: str, clock: ManualClock, counter: Counter[str], poll_interval: timedelta
 ) -> AsyncQueue[Any]:
     backend = backend_for(url)
-    session = CountingAsyncSession(backend.async_session(), counter)
+    session = backend.async_session()
     opened = drive_async(_checked(url, clock, poll_interval).flow(), performer_async(session))
-    return AsyncQueue(backend, await opened, session)
+    return AsyncQueue(backend, _counting(await opened, counter), session)
+
+
+def _counting(context: Context[Any], counter: Counter[str]) -> Context[Any]:
+    return replace(context, store=cast("Store", CountingStore(context.store, counter)))
 
 
 def _checked(url: str, clock: ManualClock, poll_interval: timedelta) -> opening.Opening[Any]:
@@ -84,8 +82,3 @@ def _checked(url: str, clock: ManualClock, poll_interval: timedelta) -> opening.
         migrate=True,
         history=False,
     )
-
-
-def _count(operation: Operation[Any], counter: Counter[str]) -> None:
-    assert isinstance(operation, partial)
-    counter[operation.func.__name__] += 1
