@@ -107,8 +107,10 @@ def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def _millis(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
-        floored = pc.floor_temporal(column, unit="millisecond")
-        column = floored.cast(pa.timestamp("ms", column.type.tz))
+        # In the session's zone, Arrow would refuse the hour that comes twice in autumn.
+        instants = column.cast(pa.timestamp(column.type.unit, "UTC"))
+        floored = pc.floor_temporal(instants, unit="millisecond")
+        column = floored.cast(pa.timestamp("ms", "UTC"))
     return column.cast(pa.int64())
 
 
