@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from duequeue.codec import JsonCodec
 from duequeue.headers import MAX_HEADERS_BYTES, encode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_KEY_LENGTH, MAX_PAYLOAD_BYTES
 
-_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_json = JsonCodec().decode
 
 
 class Fault(NamedTuple):
@@ -80,8 +80,8 @@ def _is_text(key: pa.Scalar) -> bool:
 
 def _is_json(payload: bytes) -> bool:
     try:
-        _check_json(payload)
-    except msgspec.DecodeError:
+        _decode_json(payload)
+    except Exception:  # noqa: BLE001 - by contract, any error means undecodable
         return False
     return True
 
