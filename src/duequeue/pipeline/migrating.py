@@ -45,7 +45,7 @@ def migrate(
     switched: bool = False,
     codec: str = "json",
     progress: Progress | None = None,
-    **options: str,
+    **options: str | int,
 ) -> Migrated:
     """Move every message that nobody holds from the URL `source` to the URL `target`.
 
@@ -106,7 +106,7 @@ class _Left(NamedTuple):
     held: int
 
 
-def _left(reading: dict[str, str]) -> _Left:
+def _left(reading: dict[str, Any]) -> _Left:
     with OpenBulk(parse(reading)) as source:
         counts = source.run(partial(source.store.counts, source.now()))
     return _Left(counts.due + counts.future, counts.leased)

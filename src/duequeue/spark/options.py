@@ -43,7 +43,7 @@ class Options:
         return f"{self.queue}|{self.codec}"
 
 
-def parse(given: Mapping[str, str]) -> Options:
+def parse(given: Mapping[str, object]) -> Options:
     """Return the options as given to Spark, whose names know no case; or say which is wrong."""
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
@@ -54,7 +54,7 @@ def parse(given: Mapping[str, str]) -> Options:
                 f"option {name!r} is not known; did you mean {known[near[0]]!r}? "
                 f"known are: {', '.join(_OPTIONS)}"
             )
-    values = {known[name.lower()]: value for name, value in given.items()}
+    values = {known[name.lower()]: _as_text(name, value) for name, value in given.items()}
     for name in ("url", "queue"):
         if not values.get(name):
             raise ValueError(f"option {name!r} is missing: add .option({name!r}, …)")
@@ -62,6 +62,15 @@ def parse(given: Mapping[str, str]) -> Options:
     if "payload_type" not in parsed and parsed.get("codec") == "bytes":
         parsed["payload_type"] = "binary"
     return Options(**parsed)
+
+
+def _as_text(name: str, value: object) -> str:
+    """Return a value as Spark passes it on."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int):
+        return str(value)
+    raise TypeError(f"option {name!r} must be a str, an int or a bool, not {type(value).__name__}")
 
 
 def _field(name: str) -> str:
