@@ -16,10 +16,11 @@ from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
 from duequeue.bulk import BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.instants import to_millis
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.steps import drive
-from duequeue.store import Steps
+from duequeue.store import Burial, Lease, Steps
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
@@ -271,6 +272,35 @@ def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
     assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
     assert bulk.run(partial(bulk.store.ack, BatchId("me", 1), bulk.now())) == 2
     assert queue.stats().total == 1
+
+
+def test_a_burial_tells_when_its_batch_was_leased(url: str, queue: Queue[Any]) -> None:
+    queue.offer("a", 1)
+    with OpenBulk(parse({"url": url, "queue": "orders", "history": "true"})) as bulk:
+        before = bulk.now()
+        lease(bulk, 1)
+        leased_by, later = bulk.now(), bulk.now() + 5000
+        (message_id,) = bulk.run(partial(bulk.store.slice_ids, BatchId("me", 1), 0))
+        burial = Burial(Lease(message_id, 0, later), 1, "bad")
+        assert bulk.run(partial(bulk.store.bury, BatchId("me", 1), [burial], later)) == {message_id}
+    (row,) = queue.history(2)
+    assert row.outcome is Outcome.BURIED
+    assert row.delivered_at is not None
+    assert before <= to_millis(row.delivered_at) <= leased_by
+
+
+def test_a_locked_message_does_not_keep_others_from_being_extended(ready_database: str) -> None:
+    where = {"url": ready_database, "queue": "orders"}
+    with OpenBulk(parse(where)) as bulk, Queue.open(ready_database, "orders") as queue:
+        queue.offer_batch(Message(key, 1) for key in "abc")
+        lease(bulk, 1)
+        extend = partial(bulk.store.extend, "me", bulk.now() + 120_000)
+        impatient = "-c idle_in_transaction_session_timeout=10s"  # so that nobody waits for ever
+        with psycopg.connect(ready_database, options=impatient) as connection:
+            queue.within(connection).offer("b", "changed")
+            assert bulk.run(extend) == 2
+            connection.rollback()
+        assert bulk.run(extend) == 3
 
 
 def test_a_lease_reaches_no_further_than_told(bulk: OpenBulk, queue: Queue[Any]) -> None:
