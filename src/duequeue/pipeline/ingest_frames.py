@@ -139,7 +139,7 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
     def first_fault(rows: pa.Array) -> pa.Array:
         chunk = pa.record_batch({part: pc.struct_field(rows, part) for part in parts})
         found = pa.nulls(len(rows), pa.string())
-        for fault in faults(columns_of(chunk), codec):
+        for fault in faults(columns_of(chunk), only_json=codec == "json"):
             told = f"{names.get(fault.column, fault.column)} {fault.what}"
             found = pc.coalesce(found, pc.if_else(fault.rows, told, None))
         return found

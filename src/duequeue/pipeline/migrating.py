@@ -54,7 +54,8 @@ def migrate(
     """
     source, target = absolute(source), absolute(target)
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
-    writing = {"url": target, "queue": queue, "codec": codec}
+    # What cannot be decoded moves as well: it is for a consumer there to bury.
+    writing = {"url": target, "queue": queue, "codec": codec, "anyPayload": "true"}
     with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
         _check_apart(old, new)
     told, tally = progress or Silence(), Tally(OBSERVED)

@@ -87,7 +87,7 @@ def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBa
 def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
     """Check a batch whole, and return it as `bulk.BulkStore` takes it: by key, each key once."""
     columns = columns_of(chunk)
-    for fault in faults(columns, options.codec):
+    for fault in faults(columns, only_json=options.only_json):
         _refuse(fault, columns["key"])
     upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
     rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}

@@ -33,6 +33,7 @@ class Options:
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
+    any_payload: bool = False
     history: bool = False
     include_future: bool = False
     migrate: bool = True
@@ -41,6 +42,11 @@ class Options:
     def kind(self) -> str:
         """The kind of message, as `Queue.open` forms it."""
         return f"{self.queue}|{self.codec}"
+
+    @property
+    def only_json(self) -> bool:
+        """Whether a payload that is no JSON is refused."""
+        return self.codec == "json" and not self.any_payload
 
 
 def parse(given: Mapping[str, object]) -> Options:
@@ -137,6 +143,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,
+    "anyPayload": _flag,
     "history": _flag,
     "includeFuture": _flag,
     "migrate": _flag,
