@@ -1,7 +1,7 @@
 """`deliver`: messages handled on executors, acked at commit; failures settled apart."""
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import Backoff, Bury, Message, Outcome, Queue
 from duequeue.pipeline import Delivered, Received, ToQueue, deliver
-from tests.spark.frames import PAST
+from tests.spark.frames import PAST, session_in
 
 
 @pytest.fixture
@@ -113,6 +113,47 @@ def test_after_so_many_attempts_it_is_buried(
     assert done == Delivered(buried=1)
     with Queue.open(url, "orders") as queue:
         assert "RuntimeError: never works" in queue.buried(1)[0].reason
+
+
+def test_what_was_delivered_often_enough_is_not_handed_over(
+    spark: SparkSession, url: str, checkpoint: Path
+) -> None:
+    fill(url, 1)
+    with Queue.open(url, "orders") as queue:
+        for _ in range(2):
+            delivery = queue.try_poll()
+            assert delivery is not None
+            delivery.release()
+        done = deliver(
+            spark, url=url, queue="orders", handler=print, checkpoint=checkpoint, max_attempts=2
+        )
+        assert done == Delivered(buried=1)
+        (buried,) = queue.buried(2)
+        assert (buried.attempts, buried.reason) == (
+            2,
+            "max_attempts: delivered 2 times without an ack",
+        )
+
+
+def test_handlers_see_instants_in_utc(
+    spark: SparkSession, tmp_path: Path, checkpoint: Path
+) -> None:
+    """Also the first one, which no datetime holds in a zone west of there."""
+    url, first = f"sqlite:///{tmp_path}/queue.db", datetime.min.replace(tzinfo=UTC)
+    with Queue.open(url, "orders") as queue:
+        queue.offer("first", 1, first)
+    with session_in(spark, "America/New_York"):
+        done = deliver(
+            spark,
+            url=url,
+            queue="orders",
+            handler=lambda batch: [each.due_at.isoformat() for each in batch],
+            checkpoint=checkpoint,
+            results=ToQueue(url, "instants"),
+        )
+    assert done == Delivered(acked=1)
+    with Queue.open(url, "instants") as instants:
+        assert [each.payload for each in instants.try_poll_many(2)] == [first.isoformat()]
 
 
 def test_a_worker_that_dies_loses_nothing(

@@ -36,6 +36,15 @@ def test_a_csv_file_becomes_messages(spark: SparkSession, url: str, tmp_path: Pa
     }
 
 
+def test_paths_may_have_stars(spark: SparkSession, url: str, tmp_path: Path) -> None:
+    for key in "ab":
+        (tmp_path / f"{key}.csv").write_text(f"id,send_at\n{key},2020-01-01\n")
+    done = ingest(spark, tmp_path / "*.csv", url=url, queue="orders", columns=ORDERS)
+    assert done.offered == OfferCounts(created=2)
+    with pytest.raises(ValueError, match=r"\*\.json' is not there"):
+        ingest(spark, tmp_path / "*.json", url=url, queue="orders", columns=ORDERS)
+
+
 def test_bad_rows_are_set_aside_with_their_reason(
     spark: SparkSession, url: str, tmp_path: Path
 ) -> None:
@@ -74,6 +83,9 @@ def test_without_a_folder_for_them_bad_rows_are_an_error(spark: SparkSession, ur
         (("a\0b", "1", PAST), "key has a NUL in it"),
         (("a", None, PAST), "payload is null"),
         (("a", "{", PAST), "payload is no JSON"),
+        (("a", "[" * 5000 + "]" * 5000, PAST), "payload is no JSON"),
+        (("a", "1e999", PAST), "payload is no JSON"),
+        (("a", "9" * 5000, PAST), "payload is no JSON"),
         (("a", f'"{"x" * MAX_PAYLOAD_BYTES}"', PAST), "payload has above 8388608 bytes"),
         (("a", "1", None), "due_at is null"),
     ],
@@ -99,6 +111,25 @@ def test_keys_that_are_no_text_are_set_aside(spark: SparkSession, url: str, tmp_
     )
     assert done.rejected == {"key is no UTF-8": 1, "key is null": 1}
     assert everything(url) == {"good": 1}
+
+
+def test_json_in_another_encoding_is_none(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 'a' AS key, X'224BFC6B22' AS payload, now() AS due_at")
+    (row,) = rejected(screened(frame, Columns(payload=["payload"]), "json")).collect()
+    assert row.reason == "payload is no JSON"
+
+
+def test_numbers_that_are_no_times(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT key, '1' AS payload, due_at FROM VALUES ('nan', double('NaN')), "
+        "('endless', double('-Infinity')), ('good', -0.5D) AS given (key, due_at)"
+    )
+    checked = screened(frame, Columns(payload=["payload"]), "json")
+    assert {(each.key, each.reason) for each in rejected(checked).collect()} == {
+        ("nan", "due_at is no time"),
+        ("endless", "due_at is no time"),
+    }
+    assert [(each.key, each.due_at) for each in messages(checked).collect()] == [("good", -1)]
 
 
 def test_times_of_every_type(spark: SparkSession) -> None:
@@ -161,6 +192,7 @@ def test_bad_arguments_name_the_way_out(spark: SparkSession, tmp_path: Path) -> 
     url = f"sqlite:///{tmp_path / 'queue.db'}"
     frame = rows(spark, [("a", "1", PAST)])
     for source, columns, words in (
+        (frame, Columns(payload=["due_at"]), "'due_at' is no payload by itself, as timestamp"),
         (frame, Columns(key="id"), "column 'id' is not in the source, which has: key"),
         (tmp_path / "nothing.csv", ORDERS, "nothing.csv' is not there"),
         (tmp_path / "orders", ORDERS, "give csv, json, parquet"),

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Message, Queue
+from duequeue.codec import BytesCodec
 from duequeue.pipeline import Migrated, migrate, migrating, queries
 from tests.fixtures.stores import fresh_url
 from tests.spark.frames import FUTURE, PAST
@@ -21,6 +22,12 @@ class Ends(NamedTuple):
     target: str
     old: Queue[Any]
     new: Queue[Any]
+
+
+class Unchecked(BytesCodec):
+    """Puts any bytes where JSON should be."""
+
+    type_name = "json"
 
 
 @pytest.fixture(params=["sqlite to postgres", "postgres to sqlite"])
@@ -61,6 +68,16 @@ def test_everything_moves_but_what_is_held(spark: SparkSession, ends: Ends, tmp_
     assert move(spark, ends, tmp_path) == Migrated(moved=2, left=0)
     assert ends.new.contains("held")
     assert ends.new.contains("late")
+
+
+def test_payloads_move_as_they_are(spark: SparkSession, ends: Ends, tmp_path: Path) -> None:
+    with Queue.open(ends.source, "orders", codec=Unchecked()) as unchecked:
+        unchecked.offer("bad", b"no \xff JSON", PAST)
+    ends.old.offer("good", 1, PAST)
+    assert move(spark, ends, tmp_path) == Migrated(moved=2, left=0)
+    with Queue.open(ends.target, "orders", codec=Unchecked()) as unchecked:
+        found = {each.key: each.payload for each in unchecked.try_poll_many(9)}
+    assert found == {"bad": b"no \xff JSON", "good": b"1"}
 
 
 def test_what_is_offered_after_a_round_moves_in_the_next(

@@ -1,5 +1,7 @@
 """DataFrames to offer, and what they say."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,3 +27,14 @@ def messages(spark: SparkSession, count: int, due: str = "timestamp'2020-01-01'"
 
 def later(seconds: float) -> datetime:
     return PAST + timedelta(seconds=seconds)
+
+
+@contextmanager
+def session_in(spark: SparkSession, zone: str) -> Iterator[None]:
+    """Have the session show its instants in another zone."""
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)

@@ -8,6 +8,12 @@ import psycopg
 
 from duequeue import Delivery, Queue
 
+# One, once no snapshot is kept in this database any more.
+LET_GO = """
+    SELECT 1 - count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
+"""
+
 
 def drained(queue: Queue[Any]) -> list[Delivery[Any]]:
     """Lease all that is due. What another process offered may lie behind what was polled before."""

@@ -1,6 +1,6 @@
 """What cannot be offered is refused before it is written, by the name of what is wrong."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from duequeue import Queue
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.spark import offer
+from duequeue.spark.options import parse
 from tests.fixtures.postgres import PostgresServer
 from tests.spark.frames import PAST, SCHEMA, rows
 from tests.spark.streams import run_through, to_files
@@ -131,6 +132,14 @@ def test_text_that_is_none(spark: SparkSession, url: str) -> None:
 def test_overwrite_is_refused(one_row: DataFrame, url: str) -> None:
     with pytest.raises(PySparkException, match="would empty the queue: use mode"):
         one_row.write.format("duequeue").options(url=url, queue="orders").mode("overwrite").save()
+
+
+def test_options_need_not_be_text(tmp_path: Path) -> None:
+    given = {"url": f"sqlite:///{tmp_path}/queue.db", "queue": "orders"}
+    parsed = parse({**given, "batchSize": 5, "history": True, "migrate": False})
+    assert (parsed.batch_size, parsed.history, parsed.migrate) == (5, True, False)
+    with pytest.raises(TypeError, match=r"option 'lease' must be a str, .* not timedelta"):
+        parse({**given, "lease": timedelta(minutes=5)})
 
 
 def test_offer_refuses_before_spark_is_asked(one_row: DataFrame, url: str) -> None:

@@ -13,12 +13,7 @@ from duequeue.spark import offer
 from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
-from tests.spark.tables import ask
-
-LET_GO = """
-    SELECT 1 - count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
-"""
+from tests.spark.tables import LET_GO, ask
 
 
 def load(spark: SparkSession, url: str, schema: str | None = None, **options: str) -> DataFrame:

@@ -12,7 +12,7 @@ from duequeue import OfferOutcome, Outcome, Queue, StoreError
 from duequeue.spark import OfferCounts, offer
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
-from tests.spark.frames import FUTURE, PAST, SCHEMA, later, messages, rows
+from tests.spark.frames import FUTURE, PAST, SCHEMA, later, messages, rows, session_in
 from tests.spark.tables import ask, count, drained
 
 
@@ -126,6 +126,14 @@ def test_instants_are_floored_to_the_millisecond(
         PAST,
     ]
     assert queue.offer("b", 1, PAST) is OfferOutcome.IGNORED
+
+
+def test_the_hour_that_comes_twice_is_no_riddle(spark: SparkSession, tmp_path: Path) -> None:
+    url, due = f"sqlite:///{tmp_path}/queue.db", datetime(2025, 10, 26, 0, 30, tzinfo=UTC)
+    with session_in(spark, "Europe/Berlin"), Queue.open(url, "orders") as queue:
+        save(rows(spark, [("first", "1", due), ("again", "1", due + timedelta(hours=1))]), url)
+        found = {each.key: each.due_at for each in queue.try_poll_many(2)}
+    assert found == {"first": due, "again": due + timedelta(hours=1)}
 
 
 def test_due_at_may_be_milliseconds_and_payload_bytes(

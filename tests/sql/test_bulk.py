@@ -1,6 +1,9 @@
 """Bulk operations, without Spark: what is appended, merged, staged, leased and acked."""
 
+import ast
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,16 +19,21 @@ from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
 from duequeue.bulk import BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.instants import to_millis
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.steps import drive
-from duequeue.store import Steps
+from duequeue.store import Burial, Lease, Steps
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
+from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.snapshot_holder import hold
+from duequeue.stores.sql.postgres.snapshots import LAST_PAGE
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
-from tests.spark.tables import ask, count, drained
+from tests.race.watching import until_one
+from tests.spark.tables import LET_GO, ask, count, drained
 
 STAGE = StageId(writer=7, batch=3)
 ALL = 2**62
@@ -273,6 +281,35 @@ def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
     assert queue.stats().total == 1
 
 
+def test_a_burial_tells_when_its_batch_was_leased(url: str, queue: Queue[Any]) -> None:
+    queue.offer("a", 1)
+    with OpenBulk(parse({"url": url, "queue": "orders", "history": "true"})) as bulk:
+        before = bulk.now()
+        lease(bulk, 1)
+        leased_by, later = bulk.now(), bulk.now() + 5000
+        (message_id,) = bulk.run(partial(bulk.store.slice_ids, BatchId("me", 1), 0))
+        burial = Burial(Lease(message_id, 0, later), 1, "bad")
+        assert bulk.run(partial(bulk.store.bury, BatchId("me", 1), [burial], later)) == {message_id}
+    (row,) = queue.history(2)
+    assert row.outcome is Outcome.BURIED
+    assert row.delivered_at is not None
+    assert before <= to_millis(row.delivered_at) <= leased_by
+
+
+def test_a_locked_message_does_not_keep_others_from_being_extended(ready_database: str) -> None:
+    where = {"url": ready_database, "queue": "orders"}
+    with OpenBulk(parse(where)) as bulk, Queue.open(ready_database, "orders") as queue:
+        queue.offer_batch(Message(key, 1) for key in "abc")
+        lease(bulk, 1)
+        extend = partial(bulk.store.extend, "me", bulk.now() + 120_000)
+        impatient = "-c idle_in_transaction_session_timeout=10s"  # so that nobody waits for ever
+        with psycopg.connect(ready_database, options=impatient) as connection:
+            queue.within(connection).offer("b", "changed")
+            assert bulk.run(extend) == 2
+            connection.rollback()
+        assert bulk.run(extend) == 3
+
+
 def test_a_lease_reaches_no_further_than_told(bulk: OpenBulk, queue: Queue[Any]) -> None:
     queue.offer("a", 1)
     now, last = bulk.now(), bulk.run(bulk.store.last_id)
@@ -359,6 +396,72 @@ def test_a_file_that_is_gone_is_told_of(tmp_path: Path) -> None:
         snapshots.plan(None, 1)
     with pytest.raises(StoreError, match="cannot be opened"):
         next(snapshots.read(SnapshotPart(0, 0, 1, None), 10, with_payload=True))
+
+
+PLAN = """
+import sys
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+
+with OpenBulk(parse({"url": sys.argv[1], "queue": "orders"})) as bulk:
+    print([tuple(part) for part in bulk.snapshots().plan(2, 600)])
+"""
+
+
+def planned_elsewhere(*command: str) -> list[SnapshotPart]:
+    """Plan in a process that ends at once."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True)
+    return [SnapshotPart(*part) for part in ast.literal_eval(done.stdout)]
+
+
+def read_keys(bulk: OpenBulk, parts: list[SnapshotPart]) -> list[str]:
+    reader = bulk.snapshots()
+    pages = [page for part in parts for page in reader.read(part, 100, with_payload=False)]
+    return sorted(row[0] for page in pages for row in page)
+
+
+def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+        psycopg.connect(ready_database, autocommit=True) as watch,
+    ):
+        queue.offer_batch(Message(key, 1) for key in "ab")
+        parts = planned_elsewhere("-c", PLAN, ready_database)
+        queue.drop("a")
+        assert read_keys(bulk, parts) == ["a", "b"]
+        until_one(watch, LET_GO)
+        assert read_keys(bulk, parts) == ["b"], "the present"
+
+
+def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -> None:
+    impatient = Settings(f"{ready_database}?options=-cidle_in_transaction_session_timeout%3D1")
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+    ):
+        queue.offer("a", 1)
+        snapshot = hold(impatient, 1, 600)
+        queue.drop("a")
+        assert read_keys(bulk, [SnapshotPart(0, 0, LAST_PAGE, snapshot)]) == ["a"]
+
+
+def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
+    """The process above the one that plans stands for it."""
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        psycopg.connect(ready_database, autocommit=True) as watch,
+    ):
+        queue.offer("a", 1)
+        program = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+        assert planned_elsewhere("-c", program, PLAN, ready_database)
+        until_one(watch, LET_GO)
+
+
+def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
+    settings = Settings(f"{ready_database}?options=-cno_such_setting%3D1")
+    with pytest.raises(StoreError, match=r"no snapshot could be kept: .*no_such_setting"):
+        hold(settings, 1, 600)
 
 
 def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:

@@ -60,7 +60,7 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     max_attempts: int | None = None,
     forever: bool = False,
     progress: Progress | None = None,
-    **options: str,
+    **options: str | int,
 ) -> Delivered:
     """Hand what is due to `handler` on executors, and write what it returns.
 
@@ -93,9 +93,10 @@ def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
         return handling.outcomes(rows)
 
     handler = arrow_udf(handle, "struct<outcome: string, result: string>", once=True)
+    given = F.struct(*messages.columns).withField("due_at", F.unix_millis("due_at"))
     counts = [F.count_if(F.col("outcome") == name).alias(name) for name in Delivered._fields]
     return (
-        messages.withColumn("handled", handler(F.struct(*messages.columns)))
+        messages.withColumn("handled", handler(given))
         .select(*READ, "handled.*")
         .observe(OBSERVED, *counts)
         .where("outcome = 'acked'")
@@ -116,7 +117,7 @@ def _check(parsed: Options, batch: int, max_attempts: int | None) -> None:
             raise ValueError(f"{name} must be a whole number above 0, not {value}")
 
 
-def _messages(spark: SparkSession, given: Mapping[str, str], parsed: Options) -> DataFrame:
+def _messages(spark: SparkSession, given: Mapping[str, str | int], parsed: Options) -> DataFrame:
     columns = [each for each in full_schema(parsed).fields if each.name in READ]
     schema = StructType(columns).add(LEASE, LEASE_TYPE)
     return spark.readStream.format(DueQueueSource.name()).options(**given).schema(schema).load()

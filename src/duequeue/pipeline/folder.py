@@ -21,8 +21,7 @@ class Folder:
         given = str(path)
         if not given or _PATTERN.search(given):
             raise ValueError(f"folder must be a path without any of * ? [ ] {{ }}, not {given!r}")
-        # Java has a working folder of its own, which is that of its start.
-        self.path = given.rstrip("/") if _SCHEME.match(given) else str(Path(given).absolute())
+        self.path = absolute_path(given)
         context: Any = spark.sparkContext
         self._jvm = context._jvm  # noqa: SLF001 - the only way to the file systems of Spark
         self._files = self._at("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -110,6 +109,11 @@ class Folder:
     def _here(self, name: str) -> Path:
         """Return where a name lies on this machine."""
         return Path(self._at(name).toUri().getPath())
+
+
+def absolute_path(given: str) -> str:
+    """Return the path for Java, whose working folder is that of its start."""
+    return given.rstrip("/") if _SCHEME.match(given) else str(Path(given).absolute())
 
 
 def _to_disk(path: Path) -> None:

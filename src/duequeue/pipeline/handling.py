@@ -12,7 +12,7 @@ import pyarrow as pa
 from duequeue.bulk import BatchId
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
 from duequeue.flows.settling import storable
-from duequeue.instants import span_to_millis
+from duequeue.instants import from_millis, span_to_millis
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.store import Burial, Lease, Release
@@ -48,7 +48,11 @@ class Handling:
     batch: int
 
     def outcomes(self, messages: pa.Array) -> pa.Array:
-        """Handle messages, settle what failed, and tell of each what became of it."""
+        """Handle messages, settle what failed, and tell of each what became of it.
+
+        Their instants are milliseconds: a datetime in the session's zone may not hold the first
+        and the last ones.
+        """
         rows = messages.to_pylist()
         told: list[dict[str, str | None]] = []
         for start in range(0, len(rows), self.batch):
@@ -56,7 +60,7 @@ class Handling:
         return pa.array(told, OUTCOME)
 
     def _handle(self, rows: list[dict[str, Any]]) -> list[dict[str, str | None]]:
-        outcomes = outcomes_of(self.handler, [_received(row, self.options.codec) for row in rows])
+        outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
         verdicts = [
             judge(outcome, row["attempt"], self.rules)
             for outcome, row in zip(outcomes, rows, strict=True)
@@ -85,13 +89,30 @@ class Handling:
             for row, verdict in failed:
                 lease = Lease(row["lease"]["id"], 0, now)
                 if isinstance(verdict, Parked):
-                    burials.append(Burial(lease, row["attempt"], storable(verdict.reason)))
+                    attempts = row["attempt"] - 1 if self._is_used_up(row) else row["attempt"]
+                    burials.append(Burial(lease, attempts, storable(verdict.reason)))
                 elif isinstance(verdict, Released):
                     releases.append(Release(lease, now + span_to_millis(verdict.delay, "delay")))
             if releases:
                 bulk.run(partial(bulk.store.release, batch, releases))
             if burials:
                 bulk.run(partial(bulk.store.bury, batch, burials, now))
+
+    def _received(self, row: dict[str, Any]) -> Received | Bury:
+        """Return what to hand over; what cannot be delivered is to be buried."""
+        if self._is_used_up(row):
+            return Bury(f"max_attempts: delivered {row['attempt'] - 1} times without an ack")
+        try:
+            payload = CODECS[self.options.codec].decode(row["payload"])
+        except Exception as error:  # noqa: BLE001 - any error out of decode means undecodable
+            return Bury(f"undecodable payload: {error!r}")
+        headers = dict(row["headers"] or {})
+        return Received(row["key"], payload, from_millis(row["due_at"]), row["attempt"], headers)
+
+    def _is_used_up(self, row: dict[str, Any]) -> bool:
+        """Tell whether a message has been delivered as often as it may be."""
+        most = self.rules.max_attempts
+        return most is not None and row["attempt"] > most
 
 
 @dataclass(frozen=True)
@@ -136,12 +157,3 @@ def _answer(returned: object) -> object:
     if isinstance(returned, BaseException | type):
         return returned
     return Result(msgspec.json.encode(returned).decode())
-
-
-def _received(row: dict[str, Any], codec: str) -> Received | Bury:
-    try:
-        payload = CODECS[codec].decode(row["payload"])
-    except Exception as error:  # noqa: BLE001 - any error out of decode means undecodable
-        return Bury(f"undecodable payload: {error!r}")
-    headers = dict(row["headers"] or {})
-    return Received(row["key"], payload, row["due_at"], row["attempt"], headers)

@@ -8,12 +8,15 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
-    DataType,
     LongType,
+    MapType,
     NumericType,
     StringType,
+    StructField,
     StructType,
+    VariantType,
 )
 
 from duequeue.pipeline.arrow_functions import arrow_udf
@@ -86,7 +89,7 @@ def _check_names(frame: DataFrame, columns: Columns) -> None:
 def _payload(frame: DataFrame, columns: Columns, codec: str) -> Column:
     names = list(columns.payload)
     if len(names) == 1:
-        return _as_text(frame.schema[names[0]].dataType, F.col(_quoted(names[0])))
+        return _as_text(frame.schema[names[0]])
     if codec != "json":
         raise ValueError(f"payload must be one column for the codec {codec!r}, not {names}")
     used = {columns.key, columns.due_at, columns.headers, CORRUPT}
@@ -94,12 +97,18 @@ def _payload(frame: DataFrame, columns: Columns, codec: str) -> Column:
     return F.to_json(F.struct(*(F.col(_quoted(name)) for name in names)), _WITH_NULLS)
 
 
-def _as_text(kind: DataType, column: Column) -> Column:
+def _as_text(field: StructField) -> Column:
+    kind, column = field.dataType, F.col(_quoted(field.name))
     if isinstance(kind, (StringType, BinaryType)):
         return column
     if isinstance(kind, NumericType) or kind.simpleString() == "boolean":
         return column.cast("string")
-    return F.to_json(column, _WITH_NULLS)
+    if isinstance(kind, (StructType, ArrayType, MapType, VariantType)):
+        return F.to_json(column, _WITH_NULLS)
+    raise ValueError(
+        f"column {field.name!r} is no payload by itself, as {kind.simpleString()}: "
+        "cast it to string, or name other columns too"
+    )
 
 
 def _due_at(schema: StructType, columns: Columns) -> Column:
@@ -108,7 +117,8 @@ def _due_at(schema: StructType, columns: Columns) -> Column:
         pattern = [F.lit(columns.due_format)] if columns.due_format else []
         return F.try_to_timestamp(column, *pattern)
     if isinstance(kind, NumericType):
-        return column.cast(LongType())
+        # Floored; what is no number, or too large a one, becomes null.
+        return (column - F.pmod(column, F.lit(1))).try_cast(LongType())
     return column.cast("timestamp")
 
 
@@ -129,7 +139,7 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
     def first_fault(rows: pa.Array) -> pa.Array:
         chunk = pa.record_batch({part: pc.struct_field(rows, part) for part in parts})
         found = pa.nulls(len(rows), pa.string())
-        for fault in faults(columns_of(chunk), codec):
+        for fault in faults(columns_of(chunk), only_json=codec == "json"):
             told = f"{names.get(fault.column, fault.column)} {fault.what}"
             found = pc.coalesce(found, pc.if_else(fault.rows, told, None))
         return found

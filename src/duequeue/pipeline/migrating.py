@@ -45,7 +45,7 @@ def migrate(
     switched: bool = False,
     codec: str = "json",
     progress: Progress | None = None,
-    **options: str,
+    **options: str | int,
 ) -> Migrated:
     """Move every message that nobody holds from the URL `source` to the URL `target`.
 
@@ -54,7 +54,8 @@ def migrate(
     """
     source, target = absolute(source), absolute(target)
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
-    writing = {"url": target, "queue": queue, "codec": codec}
+    # What cannot be decoded moves as well: it is for a consumer there to bury.
+    writing = {"url": target, "queue": queue, "codec": codec, "anyPayload": "true"}
     with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
         _check_apart(old, new)
     told, tally = progress or Silence(), Tally(OBSERVED)
@@ -106,7 +107,7 @@ class _Left(NamedTuple):
     held: int
 
 
-def _left(reading: dict[str, str]) -> _Left:
+def _left(reading: dict[str, Any]) -> _Left:
     with OpenBulk(parse(reading)) as source:
         counts = source.run(partial(source.store.counts, source.now()))
     return _Left(counts.due + counts.future, counts.leased)

@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
-from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.folder import absolute_path
 
 # Where Spark puts a line that it cannot read.
 CORRUPT = "_corrupt_record"
@@ -21,11 +21,13 @@ def read_source(
 ) -> DataFrame:
     """Read files, of the format that their ending tells unless it is given, or a table."""
     place = str(source)
+    if not place:
+        raise ValueError("source must be a path or the name of a table, not empty")
     form = form or _form_of(place)
     if form == TABLE:
         return spark.read.options(**options).table(place)
     try:
-        return _read_files(spark, Folder(spark, place).path, form, options)
+        return _read_files(spark, absolute_path(place), form, options)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             raise ValueError(f"source {place!r} is not there") from None

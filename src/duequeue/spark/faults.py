@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from duequeue.codec import JsonCodec
 from duequeue.headers import MAX_HEADERS_BYTES, encode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_KEY_LENGTH, MAX_PAYLOAD_BYTES
 
-_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_json = JsonCodec().decode
 
 
 class Fault(NamedTuple):
@@ -23,13 +23,13 @@ class Fault(NamedTuple):
     remedy: str = ""
 
 
-def faults(columns: Mapping[str, pa.Array], codec: str) -> Iterator[Fault]:
+def faults(columns: Mapping[str, pa.Array], *, only_json: bool) -> Iterator[Fault]:
     """Check the columns of messages; instants are milliseconds."""
     for name, column in columns.items():
         if name != "headers":
             yield Fault(name, pc.is_null(column), "is null")
     yield from _of_keys(columns["key"])
-    yield from _of_payloads(columns["payload"], codec)
+    yield from _of_payloads(columns["payload"], only_json=only_json)
     due = columns["due_at"]
     beyond = pc.or_(pc.less(due, EARLIEST), pc.greater(due, LATEST))
     yield Fault("due_at", beyond, "lies outside of the years 1 to 9999")
@@ -51,10 +51,10 @@ def _of_keys(keys: pa.Array) -> Iterator[Fault]:
     yield Fault("key", pc.match_substring(keys, "\0"), "has a NUL in it")
 
 
-def _of_payloads(payloads: pa.Array, codec: str) -> Iterator[Fault]:
+def _of_payloads(payloads: pa.Array, *, only_json: bool) -> Iterator[Fault]:
     above = pc.greater(pc.binary_length(payloads), MAX_PAYLOAD_BYTES)
     yield Fault("payload", above, f"has above {MAX_PAYLOAD_BYTES} bytes")
-    if codec == "json":
+    if only_json:
         # What is no JSON would be buried by the first consumer that polls it.
         wrong = [payload is not None and not _is_json(payload) for payload in payloads.to_pylist()]
         remedy = "use to_json(…), or the option codec=text for plain text"
@@ -80,8 +80,8 @@ def _is_text(key: pa.Scalar) -> bool:
 
 def _is_json(payload: bytes) -> bool:
     try:
-        _check_json(payload)
-    except msgspec.DecodeError:
+        _decode_json(payload)
+    except Exception:  # noqa: BLE001 - by contract, any error means undecodable
         return False
     return True
 

@@ -87,7 +87,7 @@ def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBa
 def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
     """Check a batch whole, and return it as `bulk.BulkStore` takes it: by key, each key once."""
     columns = columns_of(chunk)
-    for fault in faults(columns, options.codec):
+    for fault in faults(columns, only_json=options.only_json):
         _refuse(fault, columns["key"])
     upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
     rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}
@@ -107,8 +107,10 @@ def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def _millis(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
-        floored = pc.floor_temporal(column, unit="millisecond")
-        column = floored.cast(pa.timestamp("ms", column.type.tz))
+        # In the session's zone, Arrow would refuse the hour that comes twice in autumn.
+        instants = column.cast(pa.timestamp(column.type.unit, "UTC"))
+        floored = pc.floor_temporal(instants, unit="millisecond")
+        column = floored.cast(pa.timestamp("ms", "UTC"))
     return column.cast(pa.int64())
 
 

@@ -19,7 +19,7 @@ def register(spark: SparkSession) -> None:
 
 
 def offer(
-    frame: DataFrame, *, url: str, queue: str, distribute: bool = True, **options: str
+    frame: DataFrame, *, url: str, queue: str, distribute: bool = True, **options: str | int
 ) -> OfferCounts:
     """Offer a DataFrame and count what was created, updated and ignored.
 

@@ -33,6 +33,7 @@ class Options:
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
+    any_payload: bool = False
     history: bool = False
     include_future: bool = False
     migrate: bool = True
@@ -42,8 +43,13 @@ class Options:
         """The kind of message, as `Queue.open` forms it."""
         return f"{self.queue}|{self.codec}"
 
+    @property
+    def only_json(self) -> bool:
+        """Whether a payload that is no JSON is refused."""
+        return self.codec == "json" and not self.any_payload
 
-def parse(given: Mapping[str, str]) -> Options:
+
+def parse(given: Mapping[str, object]) -> Options:
     """Return the options as given to Spark, whose names know no case; or say which is wrong."""
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
@@ -54,7 +60,7 @@ def parse(given: Mapping[str, str]) -> Options:
                 f"option {name!r} is not known; did you mean {known[near[0]]!r}? "
                 f"known are: {', '.join(_OPTIONS)}"
             )
-    values = {known[name.lower()]: value for name, value in given.items()}
+    values = {known[name.lower()]: _as_text(name, value) for name, value in given.items()}
     for name in ("url", "queue"):
         if not values.get(name):
             raise ValueError(f"option {name!r} is missing: add .option({name!r}, …)")
@@ -62,6 +68,15 @@ def parse(given: Mapping[str, str]) -> Options:
     if "payload_type" not in parsed and parsed.get("codec") == "bytes":
         parsed["payload_type"] = "binary"
     return Options(**parsed)
+
+
+def _as_text(name: str, value: object) -> str:
+    """Return a value as Spark passes it on."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int):
+        return str(value)
+    raise TypeError(f"option {name!r} must be a str, an int or a bool, not {type(value).__name__}")
 
 
 def _field(name: str) -> str:
@@ -128,6 +143,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,
+    "anyPayload": _flag,
     "history": _flag,
     "includeFuture": _flag,
     "migrate": _flag,

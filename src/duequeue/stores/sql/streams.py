@@ -122,9 +122,12 @@ class SqlStreams:
         return (yield from self._messages.release(ours))
 
     def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Park them as any others."""
-        token = token_of(batch)
-        ours = [burial._replace(lease=burial.lease._replace(token=token)) for burial in burials]
+        """Park them as any others, delivered when the batch was leased."""
+        rows: list[Row] = yield Query("when_leased", self._of(batch))
+        held: dict[str, int] = {"token": token_of(batch)}
+        if rows[0][0] is not None:
+            held["delivered_at"] = rows[0][0]
+        ours = [burial._replace(lease=burial.lease._replace(**held)) for burial in burials]
         return (yield from self._messages.bury(ours, now))
 
     def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:

@@ -737,11 +737,17 @@ GROUP BY sequence
 ORDER BY sequence;
 
 -- name: extend_stream_batch
+-- What somebody has locked, who may be about to change it, is extended the next time: waiting for
+-- it would cost the leases of all others.
 UPDATE duequeue_message SET leased_until = :until
 WHERE id = ANY(ARRAY(
-    SELECT unnest(ids) FROM duequeue_stream_batch
-    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-)) AND lease_token = :token;
+    SELECT id FROM duequeue_message
+    WHERE id = ANY(ARRAY(
+        SELECT unnest(ids) FROM duequeue_stream_batch
+        WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    )) AND lease_token = :token
+    FOR UPDATE SKIP LOCKED
+));
 
 -- name: note_stream_lease
 UPDATE duequeue_stream_batch SET leased_until = :until
@@ -776,6 +782,10 @@ kept AS (
     FROM gone
 )
 SELECT count(*) FROM gone;
+
+-- name: when_leased
+SELECT min(leased_at) FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: forget_stream_batch
 DELETE FROM duequeue_stream_batch

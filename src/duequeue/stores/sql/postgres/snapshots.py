@@ -1,10 +1,7 @@
 """One picture of the table for many readers: an exported snapshot, kept while they read."""
 
-import threading
 from collections.abc import Generator
-from contextlib import ExitStack, closing, suppress
-from functools import partial
-from time import monotonic
+from contextlib import closing
 
 import psycopg
 from psycopg import sql
@@ -14,10 +11,9 @@ from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.postgres.chunks import chunks
 from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.statements import queries
 
-_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_LISTEN = "LISTEN duequeue_snapshot"
 LAST_PAGE = 2**32 - 1
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
@@ -35,21 +31,13 @@ class PostgresSnapshots:
         Not behind a pooler: nobody would hear there that all is read, and a snapshot that is kept
         keeps the dead rows of the whole database. One part shows one moment without it.
         """
+        with translated(self._settings.address), closing(self._connect()) as connection:
+            ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
         if self._settings.pooled_by_transaction:
-            with translated(self._settings.address), closing(self._connect()) as connection:
-                ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
             return cut(first, last, LAST_PAGE, parts or 1, None)
-        with translated(self._settings.address), ExitStack() as opened:
-            listening = opened.enter_context(closing(self._connect()))
-            listening.execute(_LISTEN)
-            holding = opened.enter_context(closing(self._connect()))
-            holding.execute(_BEGIN)
-            ((first, last),) = holding.execute(queries()["measure_messages"]).fetchall()
-            ((name,),) = holding.execute("SELECT pg_export_snapshot()").fetchall()
-            planned = cut(first, last, LAST_PAGE, parts or default_parts(), name)
-            keep = partial(_keep, opened.pop_all(), listening, planned, seconds)
-            threading.Thread(target=keep, name="duequeue-snapshot", daemon=True).start()
-        return planned
+        planned = cut(first, last, LAST_PAGE, parts or default_parts(), None)
+        snapshot = hold(self._settings, len(planned), seconds)
+        return [part._replace(snapshot=snapshot) for part in planned]
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
@@ -62,7 +50,7 @@ class PostgresSnapshots:
             "last": part.last,
         }
         with translated(self._settings.address), closing(self._connect()) as connection:
-            connection.execute(_BEGIN)
+            connection.execute(BEGIN)
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
             # As the server sends them: its cursors would put each page aside first.
@@ -85,16 +73,4 @@ def _enter(connection: psycopg.Connection, snapshot: str) -> None:
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
         connection.execute("ROLLBACK")
-        connection.execute(_BEGIN)
-
-
-def _keep(
-    opened: ExitStack, listening: psycopg.Connection, parts: list[SnapshotPart], seconds: float
-) -> None:
-    """Leave the connections open until every part was read, or for so many seconds."""
-    ends_at = monotonic() + seconds
-    unread = {f"{part.snapshot} {part.number}" for part in parts}
-    with opened, suppress(psycopg.Error):  # a server that is gone has let the snapshot go, too
-        while unread and (left := ends_at - monotonic()) > 0:
-            for told in listening.notifies(timeout=left, stop_after=1):
-                unread.discard(told.payload)
+        connection.execute(BEGIN)

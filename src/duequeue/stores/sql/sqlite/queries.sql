@@ -548,6 +548,10 @@ WHERE message_id IN (
 ) AND lease_token = :token
 RETURNING 1;
 
+-- name: when_leased
+SELECT min(leased_at) FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
 -- name: forget_stream_batch
 DELETE FROM duequeue_stream_batch
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
