@@ -27,8 +27,7 @@ from duequeue.store import Burial, Lease, Steps
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
 from duequeue.stores.sql.postgres.settings import Settings
-from duequeue.stores.sql.postgres.snapshot_holder import hold
-from duequeue.stores.sql.postgres.snapshots import LAST_PAGE
+from duequeue.stores.sql.postgres.snapshots import LAST_PAGE, hold
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url

@@ -1,18 +1,16 @@
-"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read."""
+"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read.
+
+Every plan waits for it to start, so it imports no more than the driver.
+"""
 
 import json
 import os
-import subprocess
 import sys
-import threading
 from contextlib import closing, suppress
 from time import monotonic
 from typing import Any
 
 import psycopg
-
-from duequeue.errors import StoreError
-from duequeue.stores.sql.postgres.settings import Settings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _EXPORT = "SELECT pg_export_snapshot()"
@@ -26,33 +24,6 @@ _BE_PATIENT = """
         'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout'
     )
 """
-
-
-def hold(settings: Settings, parts: int, seconds: float) -> str:
-    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
-    order = {
-        "conninfo": settings.conninfo,
-        "arguments": settings.connection_arguments,
-        "parts": parts,
-        "seconds": seconds,
-        "owner": os.getppid(),  # of Spark's workers, which come and go
-    }
-    process: Any = subprocess.Popen(  # noqa: S603 - the only command is our own
-        [sys.executable, "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # else it would end with the worker
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    threading.Thread(target=process.wait, name="duequeue-snapshot", daemon=True).start()
-    with suppress(BrokenPipeError), process.stdin as orders:
-        orders.write(json.dumps(order).encode())
-    with process.stdout as answers:
-        answer = json.loads(answers.readline() or "{}")
-    if "snapshot" not in answer:
-        raise StoreError(f"no snapshot could be kept: {answer.get('error', 'its process ended')}")
-    return str(answer["snapshot"])
 
 
 def main() -> None:

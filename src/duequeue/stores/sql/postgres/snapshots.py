@@ -1,17 +1,25 @@
 """One picture of the table for many readers: an exported snapshot, kept while they read."""
 
+import json
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from duequeue.bulk import MessageRow, SnapshotPart, default_parts
+from duequeue.errors import StoreError
 from duequeue.stores.sql.parts import cut
+from duequeue.stores.sql.postgres import snapshot_holder
 from duequeue.stores.sql.postgres.chunks import chunks
 from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
-from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
+from duequeue.stores.sql.postgres.snapshot_holder import BEGIN
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
@@ -61,6 +69,34 @@ class PostgresSnapshots:
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments)
+
+
+def hold(settings: Settings, parts: int, seconds: float) -> str:
+    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
+    order = {
+        "conninfo": settings.conninfo,
+        "arguments": settings.connection_arguments,
+        "parts": parts,
+        "seconds": seconds,
+        "owner": os.getppid(),  # of Spark's workers, which come and go
+    }
+    process: Any = subprocess.Popen(  # noqa: S603 - the only command is our own
+        [sys.executable, "-P", snapshot_holder.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # else it would end with the worker
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    threading.Thread(target=process.wait, name="duequeue-snapshot", daemon=True).start()
+    with suppress(BrokenPipeError), process.stdin as orders:
+        orders.write(json.dumps(order).encode())
+    with process.stdout as answers:
+        answer = json.loads(answers.readline() or "{}")
+    if "snapshot" not in answer:
+        reason = settings.address.clean(answer.get("error", "its process ended"))
+        raise StoreError(f"no snapshot could be kept: {reason}")
+    return str(answer["snapshot"])
 
 
 def _enter(connection: psycopg.Connection, snapshot: str) -> None:
