@@ -1,11 +1,11 @@
 """The awaiting face of a queue."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Self, Unpack, overload
+from typing import Any, Generic, Self, Unpack, overload
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
@@ -25,6 +25,7 @@ from duequeue.flows.context import Context
 from duequeue.handler import BoundHandler, ConsumerOptions, bind
 from duequeue.lifetime import Lifetime
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.opening_queue import OpeningQueue
 from duequeue.settled import Settled
 from duequeue.steps import drive_async
 from duequeue.store import AsyncSession, Backend
@@ -64,7 +65,7 @@ class AsyncQueue(Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
-    ) -> "OpeningQueue[T]":
+    ) -> "OpeningQueue[AsyncQueue[T]]":
         """Open a queue: `await` this, or use it in an `async with` block."""
         return OpeningQueue(
             opening.checked(
@@ -78,7 +79,8 @@ class AsyncQueue(Generic[T]):
                 max_attempts=max_attempts,
                 migrate=migrate,
                 history=history,
-            )
+            ),
+            cls,
         )
 
     @property
@@ -236,6 +238,9 @@ class AsyncQueue(Generic[T]):
             # What they have handled must still be settled: only the waiting ends here.
             self._closing = asyncio.create_task(self._go_on_closing())
             raise
+        except BaseException:
+            await self._end()
+            raise
         await self._end()
 
     async def _go_on_closing(self) -> None:
@@ -276,43 +281,3 @@ class AsyncQueue(Generic[T]):
     async def _perform_unless_closed(self, action: Action) -> object:
         self._lifetime.check()
         return await self._perform(action)
-
-
-class OpeningQueue(Generic[T]):
-    """A queue on its way: awaiting it, or entering it, opens it."""
-
-    def __init__(self, checked: opening.Opening[T]) -> None:
-        self._checked = checked
-        self._opened: AsyncQueue[T] | None = None
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"the queue is not open yet, so it has no {name!r}: "
-            "use `async with AsyncQueue.open(…) as queue`, or `queue = await AsyncQueue.open(…)`"
-        )
-
-    def __await__(self) -> Generator[Any, Any, AsyncQueue[T]]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> AsyncQueue[T]:
-        self._opened = await self._open()
-        return self._opened
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._opened is not None:
-            await self._opened.close()
-
-    async def _open(self) -> AsyncQueue[T]:
-        backend = self._checked.backend
-        session = backend.async_session()
-        try:
-            context = await drive_async(self._checked.flow(), performer_async(session))
-        except BaseException:
-            await session.close()
-            raise
-        return AsyncQueue(backend, context, session)

@@ -108,6 +108,26 @@ def test_a_cancelled_close_still_settles_what_was_handled(
     run(scenario)
 
 
+def test_a_close_that_fails_is_a_close(
+    store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def handler(_: AsyncDelivery[Any]) -> None: ...
+
+    async def fail() -> None:
+        raise LookupError("no way to stop")
+
+    async def scenario() -> None:
+        queue = await AsyncQueue.open(store_url, "orders", clock=clock)
+        consumer = queue.consume(handler)
+        monkeypatch.setattr(consumer, "stop", fail)
+        with pytest.raises(LookupError, match="no way to stop"):
+            await queue.close()
+        with pytest.raises(QueueClosed):
+            await queue.stats()
+
+    run(scenario)
+
+
 def test_a_cancelled_poll_takes_nothing_with_it(store_url: str, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with AsyncQueue.open(store_url, "orders", clock=clock) as queue:
