@@ -1,6 +1,7 @@
 """Bulk operations, without Spark: what is appended, merged, staged, leased and acked."""
 
 import ast
+import re
 import sqlite3
 import subprocess
 import sys
@@ -26,8 +27,6 @@ from duequeue.steps import drive
 from duequeue.store import Burial, Lease, Steps
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.copying import copy_in
-from duequeue.stores.sql.postgres.settings import Settings
-from duequeue.stores.sql.postgres.snapshots import LAST_PAGE, hold
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
@@ -434,15 +433,15 @@ def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
 
 
 def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -> None:
-    impatient = Settings(f"{ready_database}?options=-cidle_in_transaction_session_timeout%3D1")
+    impatient = f"{ready_database}?options=-cidle_in_transaction_session_timeout%3D1"
     with (
         Queue.open(ready_database, "orders") as queue,
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
     ):
         queue.offer("a", 1)
-        snapshot = hold(impatient, 1, 600)
+        parts = planned_elsewhere("-c", PLAN, impatient)
         queue.drop("a")
-        assert read_keys(bulk, [SnapshotPart(0, 0, LAST_PAGE, snapshot)]) == ["a"]
+        assert read_keys(bulk, parts) == ["a"]
 
 
 def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
@@ -458,9 +457,39 @@ def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
 
 
 def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
-    settings = Settings(f"{ready_database}?options=-cno_such_setting%3D1")
-    with pytest.raises(StoreError, match=r"no snapshot could be kept: .*no_such_setting"):
-        hold(settings, 1, 600)
+    program = """if True:
+        import sys
+        from duequeue.stores.sql.postgres.settings import Settings
+        from duequeue.stores.sql.postgres.snapshot_holder import hold
+        hold(Settings(sys.argv[1]), 1, 600)
+    """
+    url = f"{ready_database}?options=-cno_such_setting%3D1"
+    done = subprocess.run(
+        [sys.executable, "-c", program, url], capture_output=True, text=True, check=False
+    )
+    assert re.search(r"StoreError: no snapshot could be kept: .*no_such_setting", done.stderr)
+
+
+def test_who_keeps_a_snapshot_has_nothing_else_open_and_is_nobodys_child() -> None:
+    program = """if True:
+        import os
+        from pathlib import Path
+        from duequeue.stores.sql.postgres.detached import detach
+
+        def work(telling):
+            files = [each for each in Path("/dev/fd").iterdir() if each.exists()]
+            ours = str(telling.fileno())
+            strange = {os.readlink(each) for each in files if each.name != ours} - {os.devnull}
+            print(strange, os.getppid() == before, os.getsid(0) == session, file=telling)
+
+        before, session = os.getpid(), os.getsid(0)
+        with open(os.__file__), open("/dev/zero"):
+            print(detach(work))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set() False False"
 
 
 def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:

@@ -1,13 +1,13 @@
 """`spark.read.format("duequeue")`: a snapshot of the queue, which changes nothing."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from duequeue.bulk import MessageRow, SnapshotPart
+from duequeue.bulk import SnapshotPart
 from duequeue.connect import bulk_backend_for
 from duequeue.spark.collecting import uncollected
 from duequeue.spark.opening import OpenBulk
@@ -48,14 +48,5 @@ class BatchReader(DataSourceReader):
         page = self._options.batch_size or PAGE_ROWS
         snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
         pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
-        with closing(pages):
-            while (batch := _next_batch(reader, pages)) is not None:
-                yield batch
-
-
-def _next_batch(
-    reader: RowReader, pages: Generator[list[MessageRow], None, None]
-) -> pa.RecordBatch | None:
-    with uncollected():
-        rows = next(pages, None)
-        return None if rows is None else reader.batch(rows)
+        with closing(pages), uncollected():
+            yield from map(reader.batch, pages)

@@ -105,7 +105,7 @@ class RowReader:
             due = arrays.get(_DUE_AT)
             if due is None:
                 due = _arrow_array(_DUE_AT, by_column[_place(_DUE_AT)], late.type)
-            arrays[_DELIVER_AT] = pc.coalesce(late, due)
+            arrays[_DELIVER_AT] = due if late.null_count == len(late) else pc.coalesce(late, due)
         return pa.record_batch(list(arrays.values()), schema=self._arrow)
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
@@ -131,13 +131,18 @@ def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arra
 
 def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     """Return milliseconds as Spark's instants, which are microseconds."""
-    if values.count(None) == len(values):
+    if _is_empty(values):
         return pa.nulls(len(values), kind)
     return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
 
 
+def _is_empty(values: Sequence[Any]) -> bool:
+    """Tell whether a column has nothing but NULL; to compare numbers with None takes long."""
+    return not values or (values[0] is None and values.count(None) == len(values))
+
+
 def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
-    if not any(values):
+    if _is_empty(values):
         return pa.nulls(len(values), kind)
     return pa.array([None if text is None else decode_headers(text) for text in values], kind)
 

@@ -1,16 +1,16 @@
-"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read.
-
-Every plan waits for it to start, so it imports no more than the driver.
-"""
+"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read."""
 
 import json
 import os
-import sys
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing
 from time import monotonic
-from typing import Any
+from typing import NamedTuple, TextIO
 
 import psycopg
+
+from duequeue.errors import StoreError
+from duequeue.stores.sql.postgres.detached import detach
+from duequeue.stores.sql.postgres.settings import Settings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _EXPORT = "SELECT pg_export_snapshot()"
@@ -26,37 +26,47 @@ _BE_PATIENT = """
 """
 
 
-def main() -> None:
-    """Keep a snapshot as ordered."""
-    order = json.load(sys.stdin)
-    try:
-        _hold(**order)
-    except psycopg.Error as error:
-        # Once the snapshot is told of, nobody listens: a server that is gone has let it go, too.
-        with suppress(BrokenPipeError):
-            _answer(error=str(error))
+def hold(settings: Settings, parts: int, seconds: float) -> str:
+    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
+    holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
+    answer = json.loads(detach(holder.run) or "{}")
+    if "snapshot" not in answer:
+        reason = settings.address.clean(answer.get("error", "its process ended"))
+        raise StoreError(f"no snapshot could be kept: {reason}")
+    return str(answer["snapshot"])
 
 
-def _hold(conninfo: str, arguments: dict[str, Any], parts: int, seconds: float, owner: int) -> None:
-    ends_at = monotonic() + seconds
-    with (
-        closing(psycopg.connect(conninfo, **arguments)) as listening,
-        closing(psycopg.connect(conninfo, **arguments)) as holding,
-    ):
-        listening.execute(_BE_PATIENT)
-        listening.execute(_LISTEN)
-        holding.execute(_BE_PATIENT)
-        holding.execute(BEGIN)
-        ((snapshot,),) = holding.execute(_EXPORT).fetchall()
-        _answer(snapshot=snapshot)
-        unread = {f"{snapshot} {number}" for number in range(parts)}
-        while unread and _is_running(owner) and (left := ends_at - monotonic()) > 0:
+class _Holder(NamedTuple):
+    settings: Settings
+    parts: int
+    ends_at: float
+    owner: int  # of Spark's workers, which come and go
+
+    def run(self, telling: TextIO) -> None:
+        with ExitStack() as connections:
+            try:
+                listening = connections.enter_context(closing(self._connect()))
+                listening.execute(_LISTEN)
+                holding = connections.enter_context(closing(self._connect()))
+                holding.execute(BEGIN)
+                ((snapshot,),) = holding.execute(_EXPORT).fetchall()
+            except psycopg.Error as error:
+                json.dump({"error": str(error)}, telling)
+                return
+            json.dump({"snapshot": snapshot}, telling)
+            telling.close()
+            self._wait(listening, snapshot)
+
+    def _connect(self) -> psycopg.Connection:
+        connection = psycopg.connect(self.settings.conninfo, **self.settings.connection_arguments)
+        connection.execute(_BE_PATIENT)
+        return connection
+
+    def _wait(self, listening: psycopg.Connection, snapshot: str) -> None:
+        unread = {f"{snapshot} {number}" for number in range(self.parts)}
+        while unread and _is_running(self.owner) and (left := self.ends_at - monotonic()) > 0:
             for told in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
                 unread.discard(told.payload)
-
-
-def _answer(**words: str) -> None:
-    print(json.dumps(words), flush=True)  # noqa: T201 - whoever has started it reads that
 
 
 def _is_running(process: int) -> bool:
@@ -67,7 +77,3 @@ def _is_running(process: int) -> bool:
     except PermissionError:
         pass  # it is another user's
     return True
-
-
-if __name__ == "__main__":
-    main()

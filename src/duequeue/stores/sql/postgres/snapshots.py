@@ -1,25 +1,18 @@
 """One picture of the table for many readers: an exported snapshot, kept while they read."""
 
-import json
-import os
-import subprocess
-import sys
-import threading
 from collections.abc import Generator
-from contextlib import closing, suppress
-from typing import Any
+from contextlib import closing
 
 import psycopg
 from psycopg import sql
 
 from duequeue.bulk import MessageRow, SnapshotPart, default_parts
-from duequeue.errors import StoreError
 from duequeue.stores.sql.parts import cut
-from duequeue.stores.sql.postgres import snapshot_holder
 from duequeue.stores.sql.postgres.chunks import chunks
+from duequeue.stores.sql.postgres.detached import CAN_DETACH
 from duequeue.stores.sql.postgres.session import translated
 from duequeue.stores.sql.postgres.settings import Settings
-from duequeue.stores.sql.postgres.snapshot_holder import BEGIN
+from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
@@ -37,11 +30,12 @@ class PostgresSnapshots:
         """Export a snapshot and cut the table by its pages.
 
         Not behind a pooler: nobody would hear there that all is read, and a snapshot that is kept
-        keeps the dead rows of the whole database. One part shows one moment without it.
+        keeps the dead rows of the whole database. Nor where no process can be left behind to keep
+        it. One part shows one moment without it.
         """
         with translated(self._settings.address), closing(self._connect()) as connection:
             ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
-        if self._settings.pooled_by_transaction:
+        if self._settings.pooled_by_transaction or not CAN_DETACH:
             return cut(first, last, LAST_PAGE, parts or 1, None)
         planned = cut(first, last, LAST_PAGE, parts or default_parts(), None)
         snapshot = hold(self._settings, len(planned), seconds)
@@ -69,34 +63,6 @@ class PostgresSnapshots:
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments)
-
-
-def hold(settings: Settings, parts: int, seconds: float) -> str:
-    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
-    order = {
-        "conninfo": settings.conninfo,
-        "arguments": settings.connection_arguments,
-        "parts": parts,
-        "seconds": seconds,
-        "owner": os.getppid(),  # of Spark's workers, which come and go
-    }
-    process: Any = subprocess.Popen(  # noqa: S603 - the only command is our own
-        [sys.executable, "-P", snapshot_holder.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # else it would end with the worker
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    threading.Thread(target=process.wait, name="duequeue-snapshot", daemon=True).start()
-    with suppress(BrokenPipeError), process.stdin as orders:
-        orders.write(json.dumps(order).encode())
-    with process.stdout as answers:
-        answer = json.loads(answers.readline() or "{}")
-    if "snapshot" not in answer:
-        reason = settings.address.clean(answer.get("error", "its process ended"))
-        raise StoreError(f"no snapshot could be kept: {reason}")
-    return str(answer["snapshot"])
 
 
 def _enter(connection: psycopg.Connection, snapshot: str) -> None:
