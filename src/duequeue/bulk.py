@@ -26,7 +26,11 @@ COLUMNS = (
     "updated_at",
     "leased_until",
 )
+PAYLOAD = COLUMNS.index("payload")
 ID = len(COLUMNS)
+
+# The payloads of a page together, about: they pass through the memory of Python and Java.
+PAGE_BYTES = 16 * 1024 * 1024
 
 MessageRow: TypeAlias = tuple[Any, ...]
 
@@ -175,7 +179,7 @@ class Snapshots(Protocol):
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
     ) -> Generator[list[MessageRow], None, None]:
-        """Read one part, page by page."""
+        """Read one part, in pages of about so many rows, or of `PAGE_BYTES`."""
 
 
 class BulkBackend(Protocol):

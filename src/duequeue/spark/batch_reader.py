@@ -14,8 +14,7 @@ from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import RowReader
 
-# So many stay in the processor's cache from the driver's hands into Arrow's.
-PAGE_ROWS = 2000
+PAGE_ROWS = 4000
 
 
 class Part(InputPartition):

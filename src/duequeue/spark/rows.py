@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow
+from duequeue.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageRow
 from duequeue.errors import UndecodablePayload
 from duequeue.headers import decode_headers
 from duequeue.spark.options import Options
@@ -47,7 +47,6 @@ LEASE_TYPE = StructType(
 _MICROSECONDS = pa.scalar(1000, pa.int64())
 _DUE_AT = "due_at"
 _DELIVER_AT = "deliver_at"
-_PAYLOAD = COLUMNS.index("payload")
 
 
 def full_schema(options: Options) -> StructType:
@@ -86,7 +85,7 @@ class RowReader:
     @property
     def with_payload(self) -> bool:
         """Whether payloads are needed at all."""
-        return any(at == _PAYLOAD for _, at in self._columns)
+        return any(at == PAYLOAD for _, at in self._columns)
 
     def can_decode(self, row: MessageRow) -> bool:
         """Tell whether a message's payload is what was asked for."""

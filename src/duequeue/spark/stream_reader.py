@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from duequeue.bulk import ID, BatchId, MessageRow, Reach
+from duequeue.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
 from duequeue.spark.collecting import uncollected
@@ -25,6 +25,9 @@ from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forge
 from duequeue.store import Burial, Lease
 
 PAGE_ROWS = 10_000
+# Of the first page, before anything is known of how large messages are, and how fast pages grow.
+FIRST_ROWS = 100
+GROWTH = 4
 
 _ALL = 2**31 - 1
 
@@ -93,9 +96,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         reader = RowReader(self._schema, batch)
         with OpenBulk(self._options) as bulk:
             ids = bulk.run(partial(bulk.store.slice_ids, batch, partition.value))
-            for at in range(0, len(ids), page):
-                read = _read(reader, batch, ids[at : at + page], bulk)
+            size = min(page, FIRST_ROWS)
+            while ids:
+                read = _read(reader, batch, ids[:size], bulk)
+                ids = ids[size:]
                 if read is not None:
+                    size = min(page, size * GROWTH, _fitting(read))
                     yield read
 
     def stop(self) -> None:
@@ -114,6 +120,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             bulk = OpenBulk(self._options)
             self._leases = StreamLeases(bulk, self._options, consumer, self._limit)
         return self._leases
+
+
+def _fitting(page: pa.RecordBatch) -> int:
+    """Return how many messages of the size that these have make up a page."""
+    return max(1, int(page.num_rows * PAGE_BYTES // page.nbytes))
 
 
 def _read(

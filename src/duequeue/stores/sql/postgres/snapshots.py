@@ -7,6 +7,7 @@ import psycopg
 from psycopg import sql
 
 from duequeue.bulk import MessageRow, SnapshotPart, default_parts
+from duequeue.stores.sql.pages import CHUNK_ROWS, paged
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.postgres.chunks import chunks
 from duequeue.stores.sql.postgres.detached import CAN_DETACH
@@ -56,7 +57,8 @@ class PostgresSnapshots:
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
             # As the server sends them: its cursors would put each page aside first.
-            yield from chunks(connection, queries()["read_messages"], of, page)
+            size = min(page, CHUNK_ROWS)
+            yield from paged(chunks(connection, queries()["read_messages"], of, size), page)
             connection.execute("COMMIT")
             if part.snapshot is not None:
                 connection.execute(_TELL, [f"{part.snapshot} {part.number}"])

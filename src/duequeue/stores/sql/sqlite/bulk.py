@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from duequeue.store import Session, Steps
 from duequeue.stores.sql import bulk
 from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.loading import Load, QueryBatch
+from duequeue.stores.sql.pages import CHUNK_ROWS, paged
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
@@ -68,8 +70,8 @@ class SqliteSnapshots:
         }
         with self._connected() as connection:
             cursor = connection.execute(QUERIES["read_messages"], of)
-            while rows := cursor.fetchmany(page):
-                yield rows
+            chunks = iter(partial(cursor.fetchmany, min(page, CHUNK_ROWS)), [])
+            yield from paged(chunks, page)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

@@ -1,0 +1,78 @@
+"""Large messages are read few at a time: they pass through the memory of Python and Java."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from duequeue import Message, Queue
+from duequeue.bulk import PAGE_BYTES, PAYLOAD, SnapshotPart
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.rows import full_schema
+from duequeue.spark.stream_reader import StreamReader
+from tests.spark.frames import PAST
+
+LARGE = 300_000
+MANY = 200
+ENOUGH = PAGE_BYTES + 100 * LARGE  # so many are read before their size is known
+SMALL = 20
+END = 2**31
+
+
+@pytest.fixture
+def large(queue: Queue[Any]) -> None:
+    """More than three pages of large messages."""
+    queue.offer_batch(Message(f"k{number}", "x" * LARGE, PAST) for number in range(MANY))
+
+
+@pytest.mark.usefixtures("large")
+def test_of_a_snapshot(url: str) -> None:
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
+        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), MANY, with_payload=True)
+        found = [[len(row[PAYLOAD]) for row in page] for page in pages]
+    assert sum(map(len, found)) == MANY
+    assert max(map(sum, found)) < ENOUGH
+
+
+@pytest.mark.usefixtures("large")
+def test_payloads_that_are_not_read_take_no_room(url: str) -> None:
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
+        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), MANY, with_payload=False)
+        assert [len(page) for page in pages] == [MANY]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_pages_have_the_rows_asked_for(url: str, queue: Queue[Any], rows: int) -> None:
+    queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(SMALL))
+    with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
+        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), rows, with_payload=True)
+        found = [len(page) for page in pages]
+    assert sum(found) == SMALL
+    assert max(found) == min(rows, SMALL)
+
+
+@pytest.mark.usefixtures("large")
+def test_of_a_stream(url: str) -> None:
+    sizes = stream_pages(url, str(MANY))
+    assert sum(sizes) == MANY
+    assert sizes[0] == 100, "nothing is known of them yet"
+    assert max(sizes[1:]) <= PAGE_BYTES // LARGE
+
+
+def test_small_ones_come_more_and_more_at_a_time(url: str, queue: Queue[Any]) -> None:
+    queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(2000))
+    assert stream_pages(url, "1000") == [100, 400, 1000, 500]
+
+
+def stream_pages(url: str, batch_size: str) -> list[int]:
+    """How many messages there are in each page of a micro-batch."""
+    options = parse({"url": url, "queue": "orders", "batchSize": batch_size, "numPartitions": "1"})
+    reader = StreamReader(options, full_schema(options))
+    try:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadMaxRows(10_000))
+        (part,) = reader.partitions(start, end)
+        return [page.num_rows for page in reader.read(part)]
+    finally:
+        reader.stop()
