@@ -60,9 +60,9 @@ def test_of_a_stream(url: str) -> None:
     assert max(sizes[1:]) <= PAGE_BYTES // LARGE
 
 
-def test_small_ones_come_more_and_more_at_a_time(url: str, queue: Queue[Any]) -> None:
+def test_small_ones_come_many_at_a_time(url: str, queue: Queue[Any]) -> None:
     queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(2000))
-    assert stream_pages(url, "1000") == [100, 400, 1000, 500]
+    assert stream_pages(url, "1000") == [100, 1000, 900]
 
 
 def stream_pages(url: str, batch_size: str) -> list[int]:

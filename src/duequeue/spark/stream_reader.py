@@ -25,9 +25,8 @@ from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forge
 from duequeue.store import Burial, Lease
 
 PAGE_ROWS = 10_000
-# Of the first page, before anything is known of how large messages are, and how fast pages grow.
+# Of the first page, before anything is known of how large the messages are.
 FIRST_ROWS = 100
-GROWTH = 4
 
 _ALL = 2**31 - 1
 
@@ -101,7 +100,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 read = _read(reader, batch, ids[:size], bulk)
                 ids = ids[size:]
                 if read is not None:
-                    size = min(page, size * GROWTH, _fitting(read))
+                    size = min(page, _fitting(read))
                     yield read
 
     def stop(self) -> None:
