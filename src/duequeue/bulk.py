@@ -155,8 +155,8 @@ class BulkStore(Protocol):
     def forget_stale(self, before: int) -> Steps[None]:
         """Forget batches whose leases ended before an instant: nobody will ask for them."""
 
-    def slice_ids(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
-        """Return the ids of one slice, in due order."""
+    def list_slice(self, batch: BatchId, slice_number: int) -> Steps[list[tuple[int, int]]]:
+        """Return the messages of one slice in due order: their ids, and how long payloads are."""
 
     def read_leased(
         self, batch: BatchId, ids: Sequence[int], *, with_payload: bool
@@ -179,7 +179,7 @@ class Snapshots(Protocol):
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
     ) -> Generator[list[MessageRow], None, None]:
-        """Read one part, in pages of about so many rows, or of `PAGE_BYTES`."""
+        """Read one part, in pages of so many rows, or of about `PAGE_BYTES`."""
 
 
 class BulkBackend(Protocol):

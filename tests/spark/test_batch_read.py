@@ -1,5 +1,7 @@
 """`spark.read.format("duequeue")`: one picture of the queue, which changes nothing."""
 
+import gc
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +11,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import Message, Queue
+from duequeue.bulk import SnapshotPart
 from duequeue.spark import offer
+from duequeue.spark.batch_reader import BatchReader, Part
+from duequeue.spark.opening import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.rows import full_schema
 from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
@@ -109,6 +116,19 @@ def test_what_is_read_can_be_offered_again(
     copy = load(spark, url).select("key", "payload", "due_at", "headers")
     assert offer(copy, url=url, queue="copies").created == 100
     assert offer(copy, url=url, queue="orders").ignored == 100
+
+
+def test_garbage_is_collected_again_after_a_read_that_was_given_up(
+    url: str, queue: Queue[Any]
+) -> None:
+    queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(9))
+    options = parse({"url": url, "queue": "orders", "batchSize": "1"})
+    with OpenBulk(options) as bulk:
+        part = Part(bulk.store.kind_id, SnapshotPart(0, 0, 2**31, None))
+    with closing(BatchReader(options, full_schema(options)).read(part)) as pages:
+        assert next(pages).num_rows == 1
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 class TestOneMoment:

@@ -224,15 +224,16 @@ def test_an_updated_message_is_not_acked(
     assert queue.read("k1").payload == "changed"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("good", [[], ["good"]])
 def test_text_that_is_none_is_buried(
-    spark: SparkSession, url: str, open_plain: OpenPlain, tmp_path: Path
+    spark: SparkSession, url: str, open_plain: OpenPlain, tmp_path: Path, good: list[str]
 ) -> None:
     files = open_plain("files", codec=bytes)
-    files.offer("good", b"fine", PAST)
+    files.offer_batch(Message(key, b"fine", PAST) for key in good)
     files.offer("bad", b"\xff", PAST)
     frame = stream(spark, url, queue="files", codec="bytes", payloadType="string")
     run_through(to_files(frame, tmp_path))
-    assert in_files(spark, tmp_path) == ["good"]
+    assert in_files(spark, tmp_path) == good
     (buried,) = files.buried(9)
     assert (buried.key, buried.attempts) == ("bad", 1)
     assert "not UTF-8" in buried.reason

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -271,7 +272,7 @@ def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
     queue.offer_batch(Message(key, 1) for key in "abc")
     lease(bulk, 1)
     queue.offer("b", "changed")
-    ids = bulk.run(partial(bulk.store.slice_ids, BatchId("me", 1), 0))
+    ids = [each for each, _ in bulk.run(partial(bulk.store.list_slice, BatchId("me", 1), 0))]
     read = partial(bulk.store.read_leased, BatchId("me", 1), ids, with_payload=False)
     assert [row[:2] for row in bulk.run(read)] == [("a", None), ("c", None)]
     assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
@@ -285,7 +286,7 @@ def test_a_burial_tells_when_its_batch_was_leased(url: str, queue: Queue[Any]) -
         before = bulk.now()
         lease(bulk, 1)
         leased_by, later = bulk.now(), bulk.now() + 5000
-        (message_id,) = bulk.run(partial(bulk.store.slice_ids, BatchId("me", 1), 0))
+        ((message_id, _),) = bulk.run(partial(bulk.store.list_slice, BatchId("me", 1), 0))
         burial = Burial(Lease(message_id, 0, later), 1, "bad")
         assert bulk.run(partial(bulk.store.bury, BatchId("me", 1), [burial], later)) == {message_id}
     (row,) = queue.history(2)
@@ -473,23 +474,44 @@ def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
 def test_who_keeps_a_snapshot_has_nothing_else_open_and_is_nobodys_child() -> None:
     program = """if True:
         import os
+        import signal
         from pathlib import Path
         from duequeue.stores.sql.postgres.detached import detach
 
-        def work(telling):
-            files = [each for each in Path("/dev/fd").iterdir() if each.exists()]
-            ours = str(telling.fileno())
-            strange = {os.readlink(each) for each in files if each.name != ours} - {os.devnull}
-            print(strange, os.getppid() == before, os.getsid(0) == session, file=telling)
+        def work(tell):
+            files = [os.readlink(each) for each in Path("/dev/fd").iterdir() if each.exists()]
+            strange = [each for each in files if each != os.devnull]
+            shared = os.getppid() == before, os.getsid(0) == session
+            tell(f"{len(strange)} {shared} {signal.getsignal(signal.SIGTERM)!r}")
 
         before, session = os.getpid(), os.getsid(0)
+        signal.signal(signal.SIGTERM, print)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         with open(os.__file__), open("/dev/zero"):
             print(detach(work))
     """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "set() False False"
+    answer = f"1 (False, False) {signal.SIG_DFL!r}"
+    assert done.stdout.strip() == answer, "the one file is where it tells this"
+
+
+def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
+    program = """if True:
+        import resource
+        from duequeue.stores.sql.postgres.detached import detach
+
+        print(detach(lambda tell: 1 / 0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
+        print(detach(lambda tell: tell("well")))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    told = done.stdout.splitlines()
+    assert told[0] == "division by zero"
+    assert "Too many open files" in told[1]
 
 
 def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:

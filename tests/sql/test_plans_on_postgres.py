@@ -199,8 +199,9 @@ def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
         leased, (_, gather, claim) = explaining.plans_of_operation(lease)
         assert leased == StreamBatch(sequence, 2, 100)
         assert_walks(gather, DUE)
-        ids, _ = explaining.plans_of_operation(partial(store.slice_ids, batch, 0))
-        assert len(ids) == 50
+        listed, (listing,) = explaining.plans_of_operation(partial(store.list_slice, batch, 0))
+        assert len(listed) == 50
+        ids = [message_id for message_id, _ in listed]
         read = partial(store.read_leased, batch, ids, with_payload=True)
         found, (look,) = explaining.plans_of_operation(read)
         assert len(found) == 50
@@ -209,6 +210,6 @@ def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
         assert extended == 100
         acked, (_, removal, _) = explaining.plans_of_operation(partial(store.ack, batch, now))
         assert acked == 100
-        for plan in (claim, look, extension, removal):
+        for plan in (claim, listing, look, extension, removal):
             assert_walks(plan, PRIMARY_KEY)
             assert plan.buffers <= 100 + 15 * 100, str(plan)

@@ -45,7 +45,7 @@ def ingest(
     """Offer every row that can be a message, and write the others to a new folder in `rejects`.
 
     Without that, a single bad row is an error, and nothing is offered. Run twice, it finds its
-    messages there and leaves them alone.
+    messages there and leaves them alone, but for those whose rows have changed since.
     """
     url, told = absolute(url), progress or Silence()
     parsed = parse({**options, "url": url, "queue": queue})
@@ -82,7 +82,7 @@ def _set_aside(
         told = "; ".join(f"{reason}: {count:,}" for reason, count in found.items())
         raise ValueError(
             f"source has {bad:,} rows that cannot be messages ({told}): mend them, or name a "
-            "folder for them as rejects"
+            "folder for them: rejects=…, or --rejects FOLDER"
         )
     begun = SystemClock().now().astimezone(UTC)
     folder = Folder(spark, rejects).of(f"{begun:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}")

@@ -1,6 +1,6 @@
 """`spark.read.format("duequeue")`: a snapshot of the queue, which changes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 
 import pyarrow as pa
@@ -39,7 +39,7 @@ class BatchReader(DataSourceReader):
             parts = bulk.snapshots().plan(options.num_partitions, options.snapshot_timeout / 1000)
             return [Part(bulk.store.kind_id, part) for part in parts]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Generator[pa.RecordBatch, None, None]:
         """Read one part."""
         if not isinstance(partition, Part):
             raise TypeError(f"partition must be one of ours, not {partition!r}")

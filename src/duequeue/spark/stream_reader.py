@@ -4,7 +4,7 @@ Spark tells a source late, or never, that a batch is done. But whenever it asks 
 where it starts, and all before that is in its commit log: that is when messages are acked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -25,8 +25,6 @@ from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forge
 from duequeue.store import Burial, Lease
 
 PAGE_ROWS = 10_000
-# Of the first page, before anything is known of how large the messages are.
-FIRST_ROWS = 100
 
 _ALL = 2**31 - 1
 
@@ -94,13 +92,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batch, page = partition.batch, self._options.batch_size or PAGE_ROWS
         reader = RowReader(self._schema, batch)
         with OpenBulk(self._options) as bulk:
-            ids = bulk.run(partial(bulk.store.slice_ids, batch, partition.value))
-            size = min(page, FIRST_ROWS)
-            while ids:
-                read = _read(reader, batch, ids[:size], bulk)
-                ids = ids[size:]
+            listed = bulk.run(partial(bulk.store.list_slice, batch, partition.value))
+            for ids in pages(listed, page):
+                read = _read(reader, batch, ids, bulk)
                 if read is not None:
-                    size = min(page, _fitting(read))
                     yield read
 
     def stop(self) -> None:
@@ -121,9 +116,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._leases
 
 
-def _fitting(page: pa.RecordBatch) -> int:
-    """Return how many messages of the size that these have make up a page."""
-    return max(1, int(page.num_rows * PAGE_BYTES // page.nbytes))
+def pages(listed: Iterable[tuple[int, int]], rows: int) -> Iterator[list[int]]:
+    """Cut ids into pages of so many messages, or of `PAGE_BYTES` of payloads."""
+    page: list[int] = []
+    size = 0
+    for message_id, length in listed:
+        if page and (len(page) == rows or size + length > PAGE_BYTES):
+            yield page
+            page, size = [], 0
+        page.append(message_id)
+        size += length
+    if page:
+        yield page
 
 
 def _read(

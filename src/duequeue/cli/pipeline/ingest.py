@@ -32,7 +32,12 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         help="one column as it is, or several as a JSON object (all others); may be repeated",
     )
     parser.add_argument("--headers", metavar="COLUMN", help="of the headers (none)")
-    parser.add_argument("--mode", choices=("upsert", "ignore"), default="upsert", help="(upsert)")
+    parser.add_argument(
+        "--mode",
+        choices=("upsert", "ignore"),
+        default="upsert",
+        help="update messages whose rows have changed, or leave them alone (upsert)",
+    )
     parser.add_argument("--rejects", metavar="FOLDER", help="for rows that cannot be messages")
     add_settings(parser, "--option", "of Spark's reader, such as sep=; or inferSchema=true")
     add_master(parser)

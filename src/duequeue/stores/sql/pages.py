@@ -4,19 +4,19 @@ from collections.abc import Generator, Iterable
 
 from duequeue.bulk import PAGE_BYTES, PAYLOAD, MessageRow
 
-# As many as are fetched before their size is looked at; larger messages have up to 8 MiB each.
+# So many are fetched before their size is known: a page may be larger by that much.
 CHUNK_ROWS = 64
 
 
 def paged(chunks: Iterable[list[MessageRow]], rows: int) -> Generator[list[MessageRow], None, None]:
-    """Join chunks to pages of about so many rows, or of `PAGE_BYTES` where that is less."""
+    """Join chunks to pages of so many rows, or of about `PAGE_BYTES` of payloads."""
     page: list[MessageRow] = []
     size = 0
     for chunk in chunks:
         page += chunk
         size += sum([len(row[PAYLOAD] or b"") for row in chunk])
-        if len(page) >= rows or size >= PAGE_BYTES:
-            yield page
-            page, size = [], 0
+        while len(page) >= rows or size >= PAGE_BYTES:
+            yield page[:rows]
+            page, size = page[rows:], 0
     if page:
         yield page

@@ -97,10 +97,10 @@ class SqlStreams:
         """Delete by time."""
         yield Execute("forget_stale_batches", {**self._kind, "before": before})
 
-    def slice_ids(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
-        """Return what was written down."""
+    def list_slice(self, batch: BatchId, slice_number: int) -> Steps[list[tuple[int, int]]]:
+        """Return what was written down; what is no longer there has no length."""
         rows: list[Row] = yield Query("list_slice", {**self._of(batch), "slice": slice_number})
-        return [row[0] for row in rows]
+        return [(row[0], row[1]) for row in rows]
 
     def read_leased(
         self, batch: BatchId, ids: Sequence[int], *, with_payload: bool

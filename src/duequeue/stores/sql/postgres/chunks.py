@@ -37,4 +37,6 @@ def chunks(
             raise error_from_result(result)
         transformer.set_pgresult(result, set_loaders=first)
         first = False
-        yield transformer.load_rows(0, result.ntuples, tuple)
+        rows = transformer.load_rows(0, result.ntuples, tuple)
+        result.clear()
+        yield rows

@@ -3,46 +3,67 @@
 It is there at once, where a new interpreter takes a quarter of a second to start.
 """
 
+import gc
 import os
+import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
-Work = Callable[[TextIO], None]
+Tell = Callable[[str], None]
+Work = Callable[[Tell], None]
 
 CAN_DETACH = hasattr(os, "fork")  # not on Windows
+_STANDARD = range(3)
 
 
 def detach(work: Work) -> str:
-    """Run work in a process of its own; return what it has told when it closes its one file."""
+    """Run work in a process of its own, and return the one thing it tells.
+
+    If it fails before, that is why.
+    """
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _be_detached(work, writing)
-    os.close(writing)
-    os.waitpid(child, 0)
     with os.fdopen(reading) as told:
+        try:
+            child = os.fork()
+            if child == 0:
+                _be_detached(work, writing)
+        finally:
+            os.close(writing)
+        with suppress(ChildProcessError):  # if nobody is to be told of the end of children
+            os.waitpid(child, 0)
         return told.read()
 
 
 def _be_detached(work: Work, writing: int) -> NoReturn:
     try:
+        _forget_the_planner(writing)
         os.setsid()  # what ends a group of processes would end it, too
         if os.fork() == 0:  # a grandchild is nobody's zombie
-            _close_all_but(writing)
-            with os.fdopen(writing, "w") as telling:
-                work(telling)
+            work(partial(_tell, writing))
+    except Exception as error:  # noqa: BLE001 - whoever waits is to know
+        with suppress(OSError):  # unless it was told already
+            _tell(writing, str(error))
     finally:
-        os._exit(0)  # what the copied process has yet to do is not for this one
+        os._exit(0)
 
 
-def _close_all_but(kept: int) -> None:
+def _tell(writing: int, words: str) -> None:
+    with os.fdopen(writing, "w") as telling:
+        telling.write(words)
+
+
+def _forget_the_planner(kept: int) -> None:
+    """Close its files; neither its garbage, which may own some, nor its signals are for us."""
+    gc.disable()
+    for ending in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDWR)
-    standard = range(3)
-    for number in standard:
+    for number in _STANDARD:
         os.dup2(nothing, number)
     still_open = {int(each.name) for each in Path("/dev/fd").iterdir()}
-    for number in still_open - {*standard, kept}:
+    for number in still_open - {*_STANDARD, kept}:
         with suppress(OSError):  # to list them was to open one more
             os.close(number)

@@ -796,9 +796,20 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: list_slice
-SELECT unnest(ids) FROM duequeue_stream_batch
+-- A payload need not be read to tell its length. A join might be run the other way round, and look
+-- at every message.
+SELECT
+    listed.id,
+    coalesce(
+        (SELECT octet_length(payload) FROM duequeue_message AS message WHERE message.id = listed.id),
+        0
+    )
+FROM duequeue_stream_batch AS batch
+CROSS JOIN LATERAL unnest(batch.ids) WITH ORDINALITY AS listed (id, place)
 WHERE
-    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+    batch.kind_id = :kind_id AND batch.consumer = :consumer
+    AND batch.sequence = :sequence AND batch.slice = :slice
+ORDER BY listed.place;
 
 -- name: read_leased
 SELECT

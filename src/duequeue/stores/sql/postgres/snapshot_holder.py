@@ -1,19 +1,19 @@
 """A process of its own that keeps a snapshot: Spark ends the one that plans while others read."""
 
-import json
 import os
-from contextlib import ExitStack, closing
+from contextlib import closing
 from time import monotonic
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import psycopg
 
 from duequeue.errors import StoreError
-from duequeue.stores.sql.postgres.detached import detach
+from duequeue.stores.sql.postgres.detached import Tell, detach
 from duequeue.stores.sql.postgres.settings import Settings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _EXPORT = "SELECT pg_export_snapshot()"
+_TAKEN = "taken: "
 _LISTEN = "LISTEN duequeue_snapshot"
 # How often to look whether there is still anybody to keep it for, in seconds.
 _BEAT = 1.0
@@ -29,11 +29,14 @@ _BE_PATIENT = """
 def hold(settings: Settings, parts: int, seconds: float) -> str:
     """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
     holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
-    answer = json.loads(detach(holder.run) or "{}")
-    if "snapshot" not in answer:
-        reason = settings.address.clean(answer.get("error", "its process ended"))
+    try:
+        answer = detach(holder.run)
+    except OSError as error:  # no process more, or no file
+        answer = str(error)
+    if not answer.startswith(_TAKEN):
+        reason = settings.address.clean(answer or "its process ended")
         raise StoreError(f"no snapshot could be kept: {reason}")
-    return str(answer["snapshot"])
+    return answer.removeprefix(_TAKEN)
 
 
 class _Holder(NamedTuple):
@@ -42,19 +45,12 @@ class _Holder(NamedTuple):
     ends_at: float
     owner: int  # of Spark's workers, which come and go
 
-    def run(self, telling: TextIO) -> None:
-        with ExitStack() as connections:
-            try:
-                listening = connections.enter_context(closing(self._connect()))
-                listening.execute(_LISTEN)
-                holding = connections.enter_context(closing(self._connect()))
-                holding.execute(BEGIN)
-                ((snapshot,),) = holding.execute(_EXPORT).fetchall()
-            except psycopg.Error as error:
-                json.dump({"error": str(error)}, telling)
-                return
-            json.dump({"snapshot": snapshot}, telling)
-            telling.close()
+    def run(self, tell: Tell) -> None:
+        with closing(self._connect()) as listening, closing(self._connect()) as holding:
+            listening.execute(_LISTEN)
+            holding.execute(BEGIN)
+            ((snapshot,),) = holding.execute(_EXPORT).fetchall()
+            tell(_TAKEN + snapshot)
             self._wait(listening, snapshot)
 
     def _connect(self) -> psycopg.Connection:

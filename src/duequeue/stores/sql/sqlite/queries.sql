@@ -561,9 +561,22 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: list_slice
-SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
+-- A payload need not be read to tell its length.
+SELECT
+    listed.value,
+    coalesce(
+        (
+            SELECT length(payload) FROM duequeue_message AS message
+            WHERE message.id = listed.value
+        ),
+        0
+    )
+FROM duequeue_stream_batch AS batch
+CROSS JOIN json_each(batch.ids) AS listed
 WHERE
-    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+    batch.kind_id = :kind_id AND batch.consumer = :consumer
+    AND batch.sequence = :sequence AND batch.slice = :slice
+ORDER BY listed.key;
 
 -- name: read_leased
 SELECT
