@@ -500,9 +500,14 @@ def test_who_keeps_a_snapshot_has_nothing_else_open_and_is_nobodys_child() -> No
 def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     program = """if True:
         import resource
+        import time
+        from duequeue.stores.sql.postgres import detached
         from duequeue.stores.sql.postgres.detached import detach
 
         print(detach(lambda tell: 1 / 0))
+        detached._PATIENCE = 0.01
+        print(detach(lambda tell: time.sleep(1)))
+        detached._PATIENCE = 60
         resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
         print(detach(lambda tell: tell("well")))
     """
@@ -511,7 +516,8 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     )
     told = done.stdout.splitlines()
     assert told[0] == "division by zero"
-    assert "Too many open files" in told[1]
+    assert told[1] == "its process said nothing for 0.01 s"
+    assert "Too many open files" in told[2]
 
 
 def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:

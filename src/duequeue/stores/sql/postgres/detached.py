@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from select import select
 from typing import NoReturn
 
 Tell = Callable[[str], None]
@@ -17,6 +18,8 @@ Work = Callable[[Tell], None]
 
 CAN_DETACH = hasattr(os, "fork")  # not on Windows
 _STANDARD = range(3)
+# A lock that another thread held stays locked in a copy: who waits must not wait for ever.
+_PATIENCE = 60
 
 
 def detach(work: Work) -> str:
@@ -34,7 +37,8 @@ def detach(work: Work) -> str:
             os.close(writing)
         with suppress(ChildProcessError):  # if nobody is to be told of the end of children
             os.waitpid(child, 0)
-        return told.read()
+        answers, _, _ = select([told], [], [], _PATIENCE)
+        return told.read() if answers else f"its process said nothing for {_PATIENCE} s"
 
 
 def _be_detached(work: Work, writing: int) -> NoReturn:
