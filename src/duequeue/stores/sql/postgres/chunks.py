@@ -39,4 +39,5 @@ def chunks(
         first = False
         rows = transformer.load_rows(0, result.ntuples, tuple)
         result.clear()
-        yield rows
+        if rows:
+            yield rows
