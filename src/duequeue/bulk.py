@@ -156,7 +156,7 @@ class BulkStore(Protocol):
         """Forget batches whose leases ended before an instant: nobody will ask for them."""
 
     def list_slice(self, batch: BatchId, slice_number: int) -> Steps[list[tuple[int, int]]]:
-        """Return the messages of one slice in due order: their ids, and how long payloads are."""
+        """Return a slice in due order: the ids, and how long payloads are, if any may be large."""
 
     def read_leased(
         self, batch: BatchId, ids: Sequence[int], *, with_payload: bool

@@ -796,14 +796,24 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: list_slice
--- A payload need not be read to tell its length. A join might be run the other way round, and look
--- at every message.
+-- A payload need not be read to tell its length, nor need it be told while all are small enough to
+-- lie in the table itself. A join might be run the other way round, and look at every message.
 SELECT
     listed.id,
-    coalesce(
-        (SELECT octet_length(payload) FROM duequeue_message AS message WHERE message.id = listed.id),
-        0
-    )
+    CASE
+        WHEN (
+            SELECT pg_relation_size(reltoastrelid) FROM pg_class
+            WHERE oid = CAST('duequeue_message' AS regclass)
+        ) > 0
+            THEN coalesce(
+                (
+                    SELECT octet_length(payload) FROM duequeue_message AS message
+                    WHERE message.id = listed.id
+                ),
+                0
+            )
+        ELSE 0
+    END
 FROM duequeue_stream_batch AS batch
 CROSS JOIN LATERAL unnest(batch.ids) WITH ORDINALITY AS listed (id, place)
 WHERE
