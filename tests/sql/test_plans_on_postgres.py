@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from operator import methodcaller
+from secrets import token_hex
 from typing import Any
 
 import psycopg
@@ -191,6 +192,8 @@ def test_keys_are_found_by_key(
 
 def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
     explaining.queue.offer_batch([Message(f"order-{number}", "due") for number in range(1000)])
+    # Only where a payload is stored apart are lengths looked up at all.
+    explaining.queue.offer("large", token_hex(8000), START + timedelta(days=9))
     store = SqlBulk(Kind(1, "orders|json"), Settling(1, None))
     now = to_millis(START)
     for sequence in range(1, 8):  # by then the statements are prepared
@@ -201,6 +204,7 @@ def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
         assert_walks(gather, DUE)
         listed, (listing,) = explaining.plans_of_operation(partial(store.list_slice, batch, 0))
         assert len(listed) == 50
+        assert all(length > 0 for _, length in listed)
         ids = [message_id for message_id, _ in listed]
         read = partial(store.read_leased, batch, ids, with_payload=True)
         found, (look,) = explaining.plans_of_operation(read)
