@@ -155,13 +155,13 @@ class BulkStore(Protocol):
     def forget_stale(self, before: int) -> Steps[None]:
         """Forget batches whose leases ended before an instant: nobody will ask for them."""
 
-    def list_slice(self, batch: BatchId, slice_number: int) -> Steps[list[tuple[int, int]]]:
-        """Return a slice in due order: the ids, and how long payloads are, if any may be large."""
+    def slice_lengths(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
+        """Return how long each payload of a slice is, in due order; 0 for those that are small."""
 
-    def read_leased(
-        self, batch: BatchId, ids: Sequence[int], *, with_payload: bool
+    def read_slice(
+        self, batch: BatchId, slice_number: int, page: range, *, with_payload: bool
     ) -> Steps[list[MessageRow]]:
-        """Read those of these messages that the batch still holds, in due order."""
+        """Read those of a page of a slice that the batch still holds, in due order."""
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
         """Give messages of a batch back; the tokens of these leases are filled in."""

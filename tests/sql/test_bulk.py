@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
-from duequeue.bulk import BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.bulk import ID, BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
 from duequeue.instants import to_millis
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import parse
@@ -255,6 +255,26 @@ def test_acks_reach_up_to_a_batch(bulk: OpenBulk, queue: Queue[Any]) -> None:
     assert queue.stats().leased == 10
 
 
+def test_a_slice_is_read_page_by_page(bulk: OpenBulk, queue: Queue[Any]) -> None:
+    queue.offer_batch(Message(f"k{number:02}", 1) for number in range(25))
+    lease(bulk, 1)
+    read = []
+    for number, length in enumerate((10, 10, 5)):
+        of = partial(bulk.store.read_slice, BatchId("me", 1), number)
+        assert len(bulk.run(partial(bulk.store.slice_lengths, BatchId("me", 1), number))) == length
+        for page in (range(4), range(4, length)):
+            rows = bulk.run(partial(of, page, with_payload=False))
+            assert len(rows) == len(page)
+            read += [row[0] for row in rows]
+    assert read == [f"k{number:02}" for number in range(25)]
+
+
+def test_a_batch_that_is_forgotten_has_nothing_to_read(bulk: OpenBulk) -> None:
+    assert bulk.run(partial(bulk.store.slice_lengths, BatchId("me", 1), 0)) == []
+    read = partial(bulk.store.read_slice, BatchId("me", 1), 0, range(9), with_payload=True)
+    assert bulk.run(read) == []
+
+
 def test_the_first_batch_that_is_not_acked(bulk: OpenBulk, queue: Queue[Any]) -> None:
     first = partial(bulk.store.first_batch, "me")
     assert bulk.run(first) is None
@@ -272,8 +292,7 @@ def test_what_is_lost_is_neither_read_nor_extended_nor_acked(
     queue.offer_batch(Message(key, 1) for key in "abc")
     lease(bulk, 1)
     queue.offer("b", "changed")
-    ids = [each for each, _ in bulk.run(partial(bulk.store.list_slice, BatchId("me", 1), 0))]
-    read = partial(bulk.store.read_leased, BatchId("me", 1), ids, with_payload=False)
+    read = partial(bulk.store.read_slice, BatchId("me", 1), 0, range(3), with_payload=False)
     assert [row[:2] for row in bulk.run(read)] == [("a", None), ("c", None)]
     assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
     assert bulk.run(partial(bulk.store.ack, BatchId("me", 1), bulk.now())) == 2
@@ -286,7 +305,8 @@ def test_a_burial_tells_when_its_batch_was_leased(url: str, queue: Queue[Any]) -
         before = bulk.now()
         lease(bulk, 1)
         leased_by, later = bulk.now(), bulk.now() + 5000
-        ((message_id, _),) = bulk.run(partial(bulk.store.list_slice, BatchId("me", 1), 0))
+        read = partial(bulk.store.read_slice, BatchId("me", 1), 0, range(1), with_payload=False)
+        message_id = bulk.run(read)[0][ID]
         burial = Burial(Lease(message_id, 0, later), 1, "bad")
         assert bulk.run(partial(bulk.store.bury, BatchId("me", 1), [burial], later)) == {message_id}
     (row,) = queue.history(2)

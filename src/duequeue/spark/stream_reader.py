@@ -4,8 +4,10 @@ Spark tells a source late, or never, that a batch is done. But whenever it asks 
 where it starts, and all before that is in its commit log: that is when messages are acked.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -89,12 +91,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read a slice, page by page."""
         if not isinstance(partition, Slice):
             raise TypeError(f"partition must be one of ours, not {partition!r}")
-        batch, page = partition.batch, self._options.batch_size or PAGE_ROWS
-        reader = RowReader(self._schema, batch)
+        reader = RowReader(self._schema, partition.batch)
         with OpenBulk(self._options) as bulk:
-            listed = bulk.run(partial(bulk.store.list_slice, batch, partition.value))
-            for ids in pages(listed, page):
-                read = _read(reader, batch, ids, bulk)
+            lengths = bulk.run(partial(bulk.store.slice_lengths, partition.batch, partition.value))
+            for page in pages(lengths, self._options.batch_size or PAGE_ROWS):
+                read = _read(reader, partition, page, bulk)
                 if read is not None:
                     yield read
 
@@ -116,28 +117,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._leases
 
 
-def pages(listed: Iterable[tuple[int, int]], rows: int) -> Iterator[list[int]]:
-    """Cut ids into pages of so many messages, or of `PAGE_BYTES` of payloads."""
-    page: list[int] = []
-    size = 0
-    for message_id, length in listed:
-        if page and (len(page) == rows or size + length > PAGE_BYTES):
-            yield page
-            page, size = [], 0
-        page.append(message_id)
-        size += length
-    if page:
+def pages(lengths: Sequence[int], rows: int) -> Iterator[range]:
+    """Cut a slice into pages of so many messages, or of `PAGE_BYTES` of payloads."""
+    first = 0
+    while first < len(lengths):
+        sizes = list(accumulate(lengths[first : first + rows]))
+        page = range(first, first + max(1, bisect_right(sizes, PAGE_BYTES)))
         yield page
+        first = page.stop
 
 
-def _read(
-    reader: RowReader, batch: BatchId, ids: list[int], bulk: OpenBulk
-) -> pa.RecordBatch | None:
+def _read(reader: RowReader, part: Slice, page: range, bulk: OpenBulk) -> pa.RecordBatch | None:
     """Read those that are still held, if there are any."""
     with uncollected():
-        read = partial(bulk.store.read_leased, batch, ids, with_payload=reader.with_payload)
+        read = partial(
+            bulk.store.read_slice, part.batch, part.value, page, with_payload=reader.with_payload
+        )
         rows = bulk.run(read)
-        return _decoded(reader, rows, batch, bulk) if rows else None
+        return _decoded(reader, rows, part.batch, bulk) if rows else None
 
 
 def _decoded(

@@ -1,11 +1,13 @@
 """Micro-batches on their way out: leased, extended and acked as wholes."""
 
+import json
 from collections.abc import Sequence
+from operator import itemgetter
 from uuid import UUID, uuid5
 
 from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow, Reach, StreamBatch
 from duequeue.store import Burial, Release, Steps
-from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, QueryEach, Row
+from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
 from duequeue.stores.sql.operations import SqlStore
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
@@ -97,22 +99,28 @@ class SqlStreams:
         """Delete by time."""
         yield Execute("forget_stale_batches", {**self._kind, "before": before})
 
-    def list_slice(self, batch: BatchId, slice_number: int) -> Steps[list[tuple[int, int]]]:
-        """Return what was written down; what is no longer there has no length."""
-        rows: list[Row] = yield Query("list_slice", {**self._of(batch), "slice": slice_number})
-        return [(row[0], row[1]) for row in rows]
+    def slice_lengths(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
+        """Look the messages up; what is no longer there has no length."""
+        rows: list[Row] = yield Query("slice_lengths", {**self._of(batch), "slice": slice_number})
+        lengths: list[int] = json.loads(rows[0][0]) if rows else []
+        return lengths
 
-    def read_leased(
-        self, batch: BatchId, ids: Sequence[int], *, with_payload: bool
+    def read_slice(
+        self, batch: BatchId, slice_number: int, page: range, *, with_payload: bool
     ) -> Steps[list[MessageRow]]:
         """Look the messages up by id and token."""
-        rows: list[Row] = yield QueryEach(
-            "read_leased",
-            {"token": token_of(batch), "with_payload": with_payload},
-            ("id",),
-            [(each,) for each in ids],
+        rows: list[Row] = yield Query(
+            "read_slice",
+            {
+                **self._of(batch),
+                "slice": slice_number,
+                "first": page.start,
+                "last": page.stop,
+                "token": token_of(batch),
+                "with_payload": with_payload,
+            },
         )
-        rows.sort(key=lambda row: (row[_DELIVER_AT], row[ID]))
+        rows.sort(key=itemgetter(_DELIVER_AT, ID))
         return rows
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:

@@ -795,38 +795,46 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 -- Of consumers that never came back.
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
--- name: list_slice
+-- name: slice_lengths
 -- A payload need not be read to tell its length, nor need it be told while all are small enough to
 -- lie in the table itself. A join might be run the other way round, and look at every message.
-SELECT
-    listed.id,
+SELECT CAST(array_to_json(
     CASE
         WHEN (
             SELECT pg_relation_size(reltoastrelid) FROM pg_class
             WHERE oid = CAST('duequeue_message' AS regclass)
         ) > 0
-            THEN coalesce(
-                (
-                    SELECT octet_length(payload) FROM duequeue_message AS message
-                    WHERE message.id = listed.id
-                ),
-                0
+            THEN ARRAY(
+                SELECT
+                    coalesce(
+                        (
+                            SELECT octet_length(payload) FROM duequeue_message AS message
+                            WHERE message.id = listed.id
+                        ),
+                        0
+                    )
+                FROM unnest(batch.ids) WITH ORDINALITY AS listed (id, place)
+                ORDER BY listed.place
             )
-        ELSE 0
+        ELSE array_fill(0, ARRAY[cardinality(batch.ids)])
     END
+) AS text)
 FROM duequeue_stream_batch AS batch
-CROSS JOIN LATERAL unnest(batch.ids) WITH ORDINALITY AS listed (id, place)
 WHERE
     batch.kind_id = :kind_id AND batch.consumer = :consumer
-    AND batch.sequence = :sequence AND batch.slice = :slice
-ORDER BY listed.place;
+    AND batch.sequence = :sequence AND batch.slice = :slice;
 
--- name: read_leased
+-- name: read_slice
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
     updated_at, CAST(NULL AS bigint) AS leased_until, id
 FROM duequeue_message
-WHERE id = ANY(CAST(:id AS bigint [])) AND lease_token = :token;
+WHERE id = ANY(ARRAY(
+    SELECT unnest(ids[CAST(:first AS integer) + 1 : CAST(:last AS integer)])
+    FROM duequeue_stream_batch
+    WHERE
+        kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice
+)) AND lease_token = :token;
 
 -- name: last_message
 SELECT coalesce(max(id), 0) FROM duequeue_message;

@@ -560,30 +560,35 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 -- Of consumers that never came back.
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
--- name: list_slice
+-- name: slice_lengths
 -- A payload need not be read to tell its length.
 SELECT
-    listed.value,
-    coalesce(
-        (
-            SELECT length(payload) FROM duequeue_message AS message
-            WHERE message.id = listed.value
-        ),
-        0
+    json_group_array(
+        coalesce(
+            (
+                SELECT length(payload) FROM duequeue_message AS message
+                WHERE message.id = listed.value
+            ),
+            0
+        )
     )
 FROM duequeue_stream_batch AS batch
 CROSS JOIN json_each(batch.ids) AS listed
 WHERE
     batch.kind_id = :kind_id AND batch.consumer = :consumer
-    AND batch.sequence = :sequence AND batch.slice = :slice
-ORDER BY listed.key;
+    AND batch.sequence = :sequence AND batch.slice = :slice;
 
--- name: read_leased
+-- name: read_slice
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
     updated_at, NULL AS leased_until, id
 FROM duequeue_message
-WHERE id = :id AND lease_token = :token;
+WHERE id IN (
+    SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
+    WHERE
+        kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice
+        AND listed.key >= :first AND listed.key < :last
+) AND lease_token = :token;
 
 -- name: last_message
 SELECT coalesce(max(id), 0) FROM duequeue_message;

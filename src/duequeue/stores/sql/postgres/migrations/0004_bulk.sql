@@ -37,3 +37,6 @@ CREATE TABLE duequeue_stream_batch (
     ids bigint [] NOT NULL,
     PRIMARY KEY (kind_id, consumer, sequence, slice)
 );
+
+-- To compress the ids would take longer than to find and lock their messages.
+ALTER TABLE duequeue_stream_batch ALTER COLUMN ids SET STORAGE EXTERNAL;
