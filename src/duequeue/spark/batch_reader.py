@@ -14,7 +14,7 @@ from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.rows import RowReader
 
-PAGE_ROWS = 4000
+PAGE_ROWS = 16_000
 
 
 class Part(InputPartition):

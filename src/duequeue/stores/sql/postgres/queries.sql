@@ -845,6 +845,11 @@ SELECT
     CAST(0 AS bigint),
     pg_relation_size('duequeue_message') / CAST(current_setting('block_size') AS bigint);
 
+-- name: has_large_payloads
+-- Whether any is stored outside the table: beyond two kilobytes, compressed.
+SELECT pg_relation_size(reltoastrelid) > 0 FROM pg_class
+WHERE oid = CAST('duequeue_message' AS regclass);
+
 -- name: read_messages
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at,

@@ -17,6 +17,8 @@ from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
+# Of messages that are small, more at a time take a tenth less of the client.
+SMALL_CHUNK_ROWS = 512
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -56,8 +58,9 @@ class PostgresSnapshots:
             connection.execute(BEGIN)
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
+            ((large,),) = connection.execute(queries()["has_large_payloads"]).fetchall()
+            size = min(page, CHUNK_ROWS if large else SMALL_CHUNK_ROWS)
             # As the server sends them: its cursors would put each page aside first.
-            size = min(page, CHUNK_ROWS)
             yield from paged(chunks(connection, queries()["read_messages"], of, size), page)
             connection.execute("COMMIT")
             if part.snapshot is not None:
