@@ -45,6 +45,7 @@ clean:  ## Remove everything that the other targets made
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
+	@echo 'Making $(VENV): a minute or two, the first time'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[postgres,dev]' --constraint constraints.txt

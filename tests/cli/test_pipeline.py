@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from select import select
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from duequeue import Queue
 from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.pipeline import archive
 from duequeue.cli.pipeline.progress import LineOfProgress
 from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through
 from duequeue.cli.terminal import Terminal
@@ -29,15 +31,13 @@ from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> None:
     with Queue.open(url, "orders", history=True) as queue:
         settle(queue, "a", "b")
-    archive, page = tmp_path / "archive", tmp_path / "report" / "report.html"
-    archived = run("pipeline", "archive", "--to", str(archive), "--include-today", url=url)
+    kept, page = tmp_path / "archive", tmp_path / "report" / "report.html"
+    archived = run("pipeline", "archive", "--to", str(kept), "--include-today", url=url)
     assert archived.returncode == 0, archived.stderr
-    assert archived.stdout.endswith(f"archived 2 rows of 1 day in {archive}\n")
-    assert [key for _, _, key in in_archive(spark, archive)] == ["a", "b"]
+    assert archived.stdout.endswith(f"archived 2 rows of 1 day in {kept}\n")
+    assert [key for _, _, key in in_archive(spark, kept)] == ["a", "b"]
     assert in_database(url) == []
-    reported = run(
-        "pipeline", "report", "--archive", str(archive), "--to", str(page.parent), url=url
-    )
+    reported = run("pipeline", "report", "--archive", str(kept), "--to", str(page.parent), url=url)
     assert reported.returncode == 0, reported.stderr
     assert reported.stdout.endswith(f"reported on 2 messages: {page}\n")
     assert page.is_file()
@@ -116,6 +116,17 @@ def test_errors_of_a_job_are_raised(running: Running) -> None:
     assert done is not None
     with pytest.raises(ValueError, match="no"):
         done.result()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_nothing_to_archive_is_explained(running: Running, url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    given = Namespace(url=url, to=str(tmp_path / "archive"), include_today=False)
+    told = archive.run(given, running)
+    assert "history=True" in told
+    assert "--include-today" in told
+    assert in_database(url) == ["a"]
 
 
 def test_progress_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,13 @@ def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
         (("deliver", "m:f", "--queue", "q"), "--checkpoint"),
         (("deliver", "nowhere", "--queue", "q", "--checkpoint", "c"), "as module:function"),
         (("migrate", "--queue", "q", "--checkpoint", "c"), "--to"),
+        (("archive", "--to", "x", "--url", "memory:"), "which other processes cannot reach"),
+        (("replay", "x", "--queue", "q", "--url", "secret"), "url names no store"),
+        (("migrate", "--queue", "q", "--checkpoint", "c", "--to", "nosuch:"), "names no store"),
+        (
+            ("deliver", "math:fsum", "--queue", "q", "--checkpoint", "c", "--to-url", "nosuch:"),
+            "names no store",
+        ),
     ],
 )
 def test_wrong_arguments_start_no_spark(arguments: tuple[str, ...], words: str) -> None:

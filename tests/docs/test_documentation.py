@@ -20,7 +20,11 @@ import duequeue.spark
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-RUNNABLE = [ROOT / "README.md", DOCS / "tutorial.md", *sorted(DOCS.glob("guides/*.md"))]
+RUNNABLE = [
+    ROOT / "README.md",
+    *sorted(DOCS.glob("*tutorial.md")),
+    *sorted(DOCS.glob("guides/*.md")),
+]
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 POSTGRES = "postgresql://localhost/app"

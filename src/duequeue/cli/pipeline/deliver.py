@@ -40,7 +40,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
 def start(given: argparse.Namespace) -> int:
     """Find the handler before Spark is started."""
     handler = load(given.handler)
-    return run_job(given, lambda job: run(given, handler, job))
+    return run_job(given, lambda job: run(given, handler, job), other_url=given.to_url)
 
 
 def run(given: argparse.Namespace, handler: "Handler", job: Running) -> str:

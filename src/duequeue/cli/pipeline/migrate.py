@@ -35,7 +35,9 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         "--switched", action="store_true", help="of a key that both have, the new one's counts"
     )
     add_master(parser)
-    parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))
+    parser.set_defaults(
+        run=lambda given: run_job(given, lambda job: run(given, job), other_url=given.to)
+    )
 
 
 def run(given: argparse.Namespace, job: Running) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from duequeue.cli.pipeline.progress import LineOfProgress
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.orders import Order, Signals, listening_to_signals
+from duequeue.connect import absolute, bulk_backend_for
 from duequeue.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None
     )
 
 
-def run_job(given: argparse.Namespace, job: Job) -> int:
+def run_job(given: argparse.Namespace, job: Job, *, other_url: str | None = None) -> int:
     """Run a job in a session of its own, and print what it says."""
+    for url in filter(None, (given.url, other_url)):
+        bulk_backend_for(absolute(url))  # says what is wrong with it, before Spark is started
     terminal = Terminal()
     terminal.print("starting Spark")
     spark = _session(given.master, dict(given.conf))
