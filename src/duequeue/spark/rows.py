@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from duequeue.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageRow
+from duequeue.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
 from duequeue.errors import UndecodablePayload
 from duequeue.headers import decode_headers
 from duequeue.spark.options import Options
@@ -90,22 +90,25 @@ class RowReader:
     def can_decode(self, row: MessageRow) -> bool:
         """Tell whether a message's payload is what was asked for."""
         try:
-            self.batch([row])
+            self.batch_of([row])
         except UndecodablePayload:
             return False
         return True
 
-    def batch(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
+    def batch(self, columns: MessageColumns) -> pa.RecordBatch:
         """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
-        by_column = list(zip(*rows, strict=True)) or [()] * (ID + 1)
-        arrays = {name: self._column(name, by_column[at]) for name, at in self._columns}
+        arrays = {name: self._column(name, columns[at]) for name, at in self._columns}
         if _DELIVER_AT in arrays:
             late = arrays[_DELIVER_AT]
             due = arrays.get(_DUE_AT)
             if due is None:
-                due = _arrow_array(_DUE_AT, by_column[_place(_DUE_AT)], late.type)
+                due = _arrow_array(_DUE_AT, columns[_place(_DUE_AT)], late.type)
             arrays[_DELIVER_AT] = due if late.null_count == len(late) else pc.coalesce(late, due)
         return pa.record_batch(list(arrays.values()), schema=self._arrow)
+
+    def batch_of(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
+        """Return rows as one batch, likewise."""
+        return self.batch(list(zip(*rows, strict=True)) or [()] * (ID + 1))
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
         kind = self._arrow.field(name).type

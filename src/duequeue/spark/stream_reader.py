@@ -142,7 +142,7 @@ def _decoded(
 ) -> pa.RecordBatch:
     """Return the messages; what is not the text it should be is buried, and blocks nothing."""
     try:
-        return reader.batch(rows)
+        return reader.batch_of(rows)
     except UndecodablePayload as error:
         good = [row for row in rows if reader.can_decode(row)]
         lost = {row[ID] for row in rows} - {row[ID] for row in good}
@@ -153,4 +153,4 @@ def _decoded(
             if row[ID] in lost
         ]
         bulk.run(partial(bulk.store.bury, batch, burials, now))
-        return reader.batch(good)
+        return reader.batch_of(good)

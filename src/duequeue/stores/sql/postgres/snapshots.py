@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 from psycopg import sql
 
-from duequeue.bulk import MessageRow, SnapshotPart, default_parts
+from duequeue.bulk import MessageColumns, SnapshotPart, default_parts
 from duequeue.stores.sql.pages import CHUNK_ROWS, paged
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.postgres.chunks import chunks
@@ -18,7 +18,7 @@ from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
 # Of messages that are small, more at a time take a tenth less of the client.
-SMALL_CHUNK_ROWS = 512
+SMALL_CHUNK_ROWS = 1000
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -46,7 +46,7 @@ class PostgresSnapshots:
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Generator[list[MessageRow], None, None]:
+    ) -> Generator[MessageColumns, None, None]:
         """Read a range of pages in the snapshot."""
         of = {
             "kind_id": self._kind_id,
@@ -61,7 +61,8 @@ class PostgresSnapshots:
             ((large,),) = connection.execute(queries()["has_large_payloads"]).fetchall()
             size = min(page, CHUNK_ROWS if large else SMALL_CHUNK_ROWS)
             # As the server sends them: its cursors would put each page aside first.
-            yield from paged(chunks(connection, queries()["read_messages"], of, size), page)
+            found = chunks(connection, queries()["read_messages"], of, size)
+            yield from paged(found, page, with_payload=with_payload)
             connection.execute("COMMIT")
             if part.snapshot is not None:
                 connection.execute(_TELL, [f"{part.snapshot} {part.number}"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from duequeue.bulk import MessageRow, SnapshotPart, Snapshots
+from duequeue.bulk import MessageColumns, SnapshotPart, Snapshots
 from duequeue.store import Session, Steps
 from duequeue.stores.sql import bulk
 from duequeue.stores.sql.commands import QueryEach, Row
@@ -60,7 +60,7 @@ class SqliteSnapshots:
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
-    ) -> Generator[list[MessageRow], None, None]:
+    ) -> Generator[MessageColumns, None, None]:
         """Read a range of ids in one statement, which is one read transaction."""
         of = {
             "kind_id": self._kind_id,
@@ -71,7 +71,7 @@ class SqliteSnapshots:
         with self._connected() as connection:
             cursor = connection.execute(QUERIES["read_messages"], of)
             chunks = iter(partial(cursor.fetchmany, min(page, CHUNK_ROWS)), [])
-            yield from paged(chunks, page)
+            yield from paged(chunks, page, with_payload=with_payload)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
