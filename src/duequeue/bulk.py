@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 # What is read of a message, in this order; stream batches add its id. In a snapshot `deliver_at`
-# may be None, where it is the same as `due_at`.
+# may be None, where it is the same as `due_at`, and so may `attempt`, where it is 0.
 COLUMNS = (
     "key",
     "payload",

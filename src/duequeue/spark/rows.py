@@ -128,6 +128,8 @@ def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arra
         return _headers(values, kind)
     if name == "payload":
         return _payloads(values, kind)
+    if name == "attempt":
+        return _attempts(values, kind)
     return pa.array(values, kind)
 
 
@@ -136,6 +138,12 @@ def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     if _is_empty(values):
         return pa.nulls(len(values), kind)
     return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
+
+
+def _attempts(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    if _is_empty(values):
+        return pa.repeat(pa.scalar(0, kind), len(values))
+    return pc.fill_null(pa.array(values, kind), 0)
 
 
 def _is_empty(values: Sequence[Any]) -> bool:
@@ -151,7 +159,7 @@ def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
 
 def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     try:
-        return pa.array(values, kind)
+        return pa.array(values, pa.binary()).cast(kind)  # text is checked faster than made
     except pa.ArrowInvalid as error:
         raise UndecodablePayload(
             "a payload is not UTF-8: read this queue with the option payloadType=binary"

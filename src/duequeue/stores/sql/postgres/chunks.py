@@ -19,7 +19,7 @@ _ROWS = {ExecStatus.TUPLES_OK, ExecStatus.TUPLES_CHUNK, ExecStatus.SINGLE_TUPLE}
 def chunks(
     connection: psycopg.Connection, query: bytes, parameters: Parameters, size: int
 ) -> Iterator[list[Row]]:
-    """Run a query and yield its rows, at most so many at a time.
+    """Run a query and yield its rows, so many at a time.
 
     Until the last of them the connection is good for nothing else, but to be closed.
     """
@@ -31,13 +31,17 @@ def chunks(
     else:
         pgconn.set_single_row_mode()
     connection.wait(generators.send(pgconn))
+    rows: list[Row] = []
     first = True
     while (result := connection.wait(generators.fetch(pgconn))) is not None:
         if result.status not in _ROWS:
             raise error_from_result(result)
         transformer.set_pgresult(result, set_loaders=first)
         first = False
-        rows = transformer.load_rows(0, result.ntuples, tuple)
+        rows += transformer.load_rows(0, result.ntuples, tuple)
         result.clear()
-        if rows:
+        if len(rows) >= size:
             yield rows
+            rows = []
+    if rows:
+        yield rows

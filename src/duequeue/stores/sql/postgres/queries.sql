@@ -851,9 +851,10 @@ SELECT pg_relation_size(reltoastrelid) > 0 FROM pg_class
 WHERE oid = CAST('duequeue_message' AS regclass);
 
 -- name: read_messages
+-- What need not be told takes no time on the way.
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
-    nullif(due_at, asked_at), attempt, created_at, updated_at,
+    nullif(due_at, asked_at), nullif(attempt, 0), created_at, updated_at,
     nullif(leased_until, -62135596800000)
 FROM duequeue_message
 WHERE
