@@ -156,8 +156,11 @@ class BulkStore(Protocol):
     def forget_stale(self, before: int) -> Steps[None]:
         """Forget batches whose leases ended before an instant: nobody will ask for them."""
 
-    def slice_lengths(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
-        """Return how long each payload of a slice is, in due order; 0 for those that are small."""
+    def slice_lengths(self, batch: BatchId, slice_number: int, page_rows: int) -> Steps[list[int]]:
+        """Return how long each payload of a slice is, in due order.
+
+        Or zeros, if no page of so many rows can have more than `PAGE_BYTES`.
+        """
 
     def read_slice(
         self, batch: BatchId, slice_number: int, page: range, *, with_payload: bool

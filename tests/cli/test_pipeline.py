@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from duequeue import Queue
+from duequeue import History, Queue
 from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.pipeline import archive
@@ -127,6 +127,25 @@ def test_nothing_to_archive_is_explained(running: Running, url: str, tmp_path: P
     assert "history=True" in told
     assert "--include-today" in told
     assert in_database(url) == ["a"]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_day_that_only_had_to_be_removed_is_told_of(
+    running: Running, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    given = Namespace(url=url, to=str(tmp_path / "archive"), include_today=True)
+
+    def crash(*_: object) -> None:
+        raise RuntimeError("on the way")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "remove_rows", crash)
+        with pytest.raises(RuntimeError, match="on the way"):
+            archive.run(given, running)
+    assert archive.run(given, running).startswith("archived 0 rows of 1 day")
+    assert in_database(url) == []
 
 
 def test_progress_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

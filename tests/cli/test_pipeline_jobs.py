@@ -55,6 +55,9 @@ def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
         assert process.returncode == 130
 
 
+DELIVER = ("deliver", "math:fsum", "--queue", "q", "--checkpoint", "c")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -66,9 +69,11 @@ def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
         (("replay", "x", "--queue", "q", "--url", "secret"), "url names no store"),
         (("migrate", "--queue", "q", "--checkpoint", "c", "--to", "nosuch:"), "names no store"),
         (
-            ("deliver", "math:fsum", "--queue", "q", "--checkpoint", "c", "--to-url", "nosuch:"),
+            (*DELIVER, "--to-queue", "r", "--to-url", "nosuch:"),
             "names no store",
         ),
+        ((*DELIVER, "--to-url", "sqlite:///x.db"), "needs --to-queue"),
+        (("archive", "--to", "x", "--url", ""), "url names no store"),
     ],
 )
 def test_wrong_arguments_start_no_spark(arguments: tuple[str, ...], words: str) -> None:

@@ -178,9 +178,12 @@ def test_times_are_read_as_they_were_asked_for(
     delivery = queue.try_poll()
     assert delivery is not None
     assert delivery.release(timedelta(days=1))
-    (row,) = (
-        load(spark, url)
-        .selectExpr("deliver_at > due_at", "due_at = timestamp'2020-01-01'")
-        .collect()
+    queue.offer("b", 1, PAST)
+    found = load(spark, url).selectExpr(
+        "key", "deliver_at > due_at", "due_at = timestamp'2020-01-01'"
     )
-    assert tuple(row) == (True, True)
+    assert sorted(map(tuple, found.collect())) == [("a", True, True), ("b", False, True)]
+    alone = load(spark, url, "key string, deliver_at timestamp").selectExpr(
+        "key", "deliver_at = timestamp'2020-01-01'"
+    )
+    assert sorted(map(tuple, alone.collect())) == [("a", False), ("b", True)]

@@ -91,10 +91,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read a slice, page by page."""
         if not isinstance(partition, Slice):
             raise TypeError(f"partition must be one of ours, not {partition!r}")
+        rows = self._options.batch_size or PAGE_ROWS
         reader = RowReader(self._schema, partition.batch)
         with OpenBulk(self._options) as bulk:
-            lengths = bulk.run(partial(bulk.store.slice_lengths, partition.batch, partition.value))
-            for page in pages(lengths, self._options.batch_size or PAGE_ROWS):
+            measure = partial(bulk.store.slice_lengths, partition.batch, partition.value, rows)
+            for page in pages(bulk.run(measure), rows):
                 read = _read(reader, partition, page, bulk)
                 if read is not None:
                     yield read

@@ -6,7 +6,7 @@ from typing import Any
 from duequeue.cli.address import add_url
 from duequeue.cli.pipeline.running import Running, add_master, run_job
 
-NOTHING = "nothing to archive: rows come from queues that are opened with history=True"
+NOTHING = "nothing new to archive: rows come from queues that are opened with history=True"
 TODAY_STAYS = "those of today stay until it is over, unless you --include-today"
 
 
@@ -38,7 +38,7 @@ def run(given: argparse.Namespace, job: Running) -> str:
         include_today=given.include_today,
         progress=job.progress,
     )
-    if not (done.rows or done.unfinished):
+    if not (done.days or done.unfinished):
         return NOTHING if given.include_today else f"{NOTHING}; {TODAY_STAYS}"
     days = "1 day" if len(done.days) == 1 else f"{len(done.days):,} days"
     said = f"archived {done.rows:,} rows of {days} in {done.folder}"

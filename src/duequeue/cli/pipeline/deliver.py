@@ -39,6 +39,8 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
 
 def start(given: argparse.Namespace) -> int:
     """Find the handler before Spark is started."""
+    if given.to_url is not None and given.to_queue is None:
+        raise ValueError("--to-url needs --to-queue, the queue for the results")
     handler = load(given.handler)
     return run_job(given, lambda job: run(given, handler, job), other_url=given.to_url)
 

@@ -53,8 +53,9 @@ def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None
 
 def run_job(given: argparse.Namespace, job: Job, *, other_url: str | None = None) -> int:
     """Run a job in a session of its own, and print what it says."""
-    for url in filter(None, (given.url, other_url)):
-        bulk_backend_for(absolute(url))  # says what is wrong with it, before Spark is started
+    for url in (given.url, other_url):
+        if url is not None:
+            bulk_backend_for(absolute(url))  # says what is wrong with it, before Spark is started
     terminal = Terminal()
     terminal.print("starting Spark")
     spark = _session(given.master, dict(given.conf))

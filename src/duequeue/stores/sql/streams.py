@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from uuid import UUID, uuid5
 
-from duequeue.bulk import COLUMNS, ID, BatchId, MessageRow, Reach, StreamBatch
+from duequeue.bulk import COLUMNS, ID, PAGE_BYTES, BatchId, MessageRow, Reach, StreamBatch
 from duequeue.store import Burial, Release, Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
 from duequeue.stores.sql.operations import SqlStore
@@ -99,9 +99,17 @@ class SqlStreams:
         """Delete by time."""
         yield Execute("forget_stale_batches", {**self._kind, "before": before})
 
-    def slice_lengths(self, batch: BatchId, slice_number: int) -> Steps[list[int]]:
-        """Look the messages up; what is no longer there has no length."""
-        rows: list[Row] = yield Query("slice_lengths", {**self._of(batch), "slice": slice_number})
+    def slice_lengths(self, batch: BatchId, slice_number: int, page_rows: int) -> Steps[list[int]]:
+        """Look the messages up if need be; what is no longer there has no length."""
+        rows: list[Row] = yield Query(
+            "slice_lengths",
+            {
+                **self._of(batch),
+                "slice": slice_number,
+                "page_rows": page_rows,
+                "page_bytes": PAGE_BYTES,
+            },
+        )
         lengths: list[int] = json.loads(rows[0][0]) if rows else []
         return lengths
 

@@ -701,17 +701,18 @@ WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
 -- Locks what is due and writes its ids down; nothing of it visits the client. The next statement
 -- leases it. Unlike a poll's claim it waits for the disk: a micro-batch that is in Spark's log must
 -- not lose its leases with a crash of the server.
-INSERT INTO duequeue_stream_batch
-    (kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, ids)
+INSERT INTO duequeue_stream_batch (
+    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
+)
 SELECT
     :kind_id, CAST(:consumer AS text), CAST(:sequence AS bigint), slice, :now,
-    CAST(:until AS bigint), max(due_at), array_agg(id ORDER BY due_at, id)
+    CAST(:until AS bigint), max(due_at), max(length), array_agg(id ORDER BY due_at, id)
 FROM (
     SELECT
-        due_at, id,
+        due_at, id, length,
         (row_number() OVER (ORDER BY due_at, id) - 1) / CAST(:slice_size AS bigint) AS slice
     FROM (
-        SELECT due_at, id FROM duequeue_message
+        SELECT due_at, id, octet_length(payload) AS length FROM duequeue_message
         WHERE kind_id = :kind_id AND due_at <= :due_until AND id <= :last_id
             AND (due_at, id) > (:after_due, :after_id) AND leased_until <= :now
         ORDER BY due_at, id
@@ -796,14 +797,11 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: slice_lengths
--- A payload need not be read to tell its length, nor need it be told while all are small enough to
--- lie in the table itself. A join might be run the other way round, and look at every message.
+-- A payload need not be read to tell its length, nor need it be told while no page can be too
+-- large. A join might be run the other way round, and look at every message.
 SELECT CAST(array_to_json(
     CASE
-        WHEN (
-            SELECT pg_relation_size(reltoastrelid) FROM pg_class
-            WHERE oid = CAST('duequeue_message' AS regclass)
-        ) > 0
+        WHEN batch.longest_payload > CAST(:page_bytes AS bigint) / CAST(:page_rows AS bigint)
             THEN ARRAY(
                 SELECT
                     coalesce(
@@ -847,7 +845,7 @@ SELECT
 
 -- name: has_large_payloads
 -- Whether any is stored outside the table: beyond two kilobytes, compressed.
-SELECT pg_relation_size(reltoastrelid) > 0 FROM pg_class
+SELECT coalesce(pg_relation_size(reltoastrelid) > 0, true) FROM pg_class
 WHERE oid = CAST('duequeue_message' AS regclass);
 
 -- name: read_messages

@@ -7,7 +7,7 @@ import psycopg
 from psycopg import sql
 
 from duequeue.bulk import MessageColumns, SnapshotPart, default_parts
-from duequeue.stores.sql.pages import CHUNK_ROWS, paged
+from duequeue.stores.sql.pages import CHUNK_ROWS, SMALL_CHUNK_ROWS, paged
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.postgres.chunks import chunks
 from duequeue.stores.sql.postgres.detached import CAN_DETACH
@@ -17,8 +17,6 @@ from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
-# Of messages that are small, more at a time take a tenth less of the client.
-SMALL_CHUNK_ROWS = 1000
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -59,7 +57,7 @@ class PostgresSnapshots:
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
             ((large,),) = connection.execute(queries()["has_large_payloads"]).fetchall()
-            size = min(page, CHUNK_ROWS if large else SMALL_CHUNK_ROWS)
+            size = min(page, CHUNK_ROWS if large and with_payload else SMALL_CHUNK_ROWS)
             # As the server sends them: its cursors would put each page aside first.
             found = chunks(connection, queries()["read_messages"], of, size)
             yield from paged(found, page, with_payload=with_payload)

@@ -14,7 +14,7 @@ from duequeue.store import Session, Steps
 from duequeue.stores.sql import bulk
 from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.loading import Load, QueryBatch
-from duequeue.stores.sql.pages import CHUNK_ROWS, paged
+from duequeue.stores.sql.pages import CHUNK_ROWS, SMALL_CHUNK_ROWS, paged
 from duequeue.stores.sql.parts import cut
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
@@ -70,7 +70,8 @@ class SqliteSnapshots:
         }
         with self._connected() as connection:
             cursor = connection.execute(QUERIES["read_messages"], of)
-            chunks = iter(partial(cursor.fetchmany, min(page, CHUNK_ROWS)), [])
+            size = min(page, CHUNK_ROWS if with_payload else SMALL_CHUNK_ROWS)
+            chunks = iter(partial(cursor.fetchmany, size), [])
             yield from paged(chunks, page, with_payload=with_payload)
 
     @contextmanager

@@ -486,14 +486,17 @@ WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
 
 -- name: gather_stream_batch
 -- The transaction has the whole file for itself; the next statement leases what is written down here.
-INSERT INTO duequeue_stream_batch
-    (kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, ids)
+INSERT INTO duequeue_stream_batch (
+    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
+)
 SELECT
-    :kind_id, :consumer, :sequence, slice, :now, :until, max(due_at), json_group_array(id)
+    :kind_id, :consumer, :sequence, slice, :now, :until, max(due_at), max(length),
+    json_group_array(id)
 FROM (
-    SELECT due_at, id, (row_number() OVER (ORDER BY due_at, id) - 1) / :slice_size AS slice
+    SELECT
+        due_at, id, length, (row_number() OVER (ORDER BY due_at, id) - 1) / :slice_size AS slice
     FROM (
-        SELECT due_at, id FROM duequeue_message
+        SELECT due_at, id, length(payload) AS length FROM duequeue_message
         WHERE kind_id = :kind_id AND due_at <= :due_until AND id <= :last_id
             AND (due_at, id) > (:after_due, :after_id) AND leased_until <= :now
         ORDER BY due_at, id
@@ -561,22 +564,29 @@ WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: slice_lengths
--- A payload need not be read to tell its length.
-SELECT
-    json_group_array(
-        coalesce(
-            (
-                SELECT length(payload) FROM duequeue_message AS message
-                WHERE message.id = listed.value
-            ),
-            0
-        )
-    )
-FROM duequeue_stream_batch AS batch
-CROSS JOIN json_each(batch.ids) AS listed
-WHERE
-    batch.kind_id = :kind_id AND batch.consumer = :consumer
-    AND batch.sequence = :sequence AND batch.slice = :slice;
+-- A payload need not be read to tell its length, nor need it be told while no page can be too
+-- large.
+SELECT json_group_array(length)
+FROM (
+    SELECT
+        CASE
+            WHEN batch.longest_payload > :page_bytes / :page_rows
+                THEN coalesce(
+                    (
+                        SELECT length(payload) FROM duequeue_message AS message
+                        WHERE message.id = listed.value
+                    ),
+                    0
+                )
+            ELSE 0
+        END AS length
+    FROM duequeue_stream_batch AS batch
+    CROSS JOIN json_each(batch.ids) AS listed
+    WHERE
+        batch.kind_id = :kind_id AND batch.consumer = :consumer
+        AND batch.sequence = :sequence AND batch.slice = :slice
+    ORDER BY listed.key
+);
 
 -- name: read_slice
 SELECT

@@ -34,6 +34,7 @@ CREATE TABLE duequeue_stream_batch (
     leased_at bigint NOT NULL,
     leased_until bigint NOT NULL,
     last_due_at bigint NOT NULL,
+    longest_payload integer NOT NULL,
     ids bigint [] NOT NULL,
     PRIMARY KEY (kind_id, consumer, sequence, slice)
 );

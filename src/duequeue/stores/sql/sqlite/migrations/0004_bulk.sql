@@ -34,6 +34,7 @@ CREATE TABLE duequeue_stream_batch (
     leased_at INTEGER NOT NULL,
     leased_until INTEGER NOT NULL,
     last_due_at INTEGER NOT NULL,
+    longest_payload INTEGER NOT NULL,
     ids TEXT NOT NULL,
     PRIMARY KEY (kind_id, consumer, sequence, slice)
 ) STRICT;
