@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from duequeue import History, Queue
 from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
-from duequeue.cli.pipeline import archive
+from duequeue.cli.pipeline import archive, replay
 from duequeue.cli.pipeline.progress import LineOfProgress
-from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through
+from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through, tell
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.orders import Signals
 from tests.cli.command import ROOT, command, environment, run
@@ -116,6 +116,29 @@ def test_errors_of_a_job_are_raised(running: Running) -> None:
     assert done is not None
     with pytest.raises(ValueError, match="no"):
         done.result()
+
+
+def test_errors_of_java_are_told_in_one_line(
+    running: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "no.parquet").write_text("this is no Parquet")
+    given = Namespace(
+        archive=str(tmp_path),
+        url=f"sqlite:///{tmp_path}/x.db",
+        queue="orders",
+        where="true",
+        due="now()",
+        payload="payload",
+        mode="ignore",
+        codec="json",
+    )
+    incoming, outgoing = socket.socketpair()
+    with incoming, outgoing:
+        done = see_through(running, lambda job: replay.run(given, job), Signals(incoming))
+    assert done is not None
+    assert tell(done, Terminal()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no.parquet" in line
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

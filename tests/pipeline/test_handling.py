@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from duequeue import Bury
-from duequeue.pipeline.handling import Received, Result, outcomes_of
+from duequeue import Bury, Retry
+from duequeue.pipeline.handling import Received, Result, outcomes_of, tell_of_errors
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -38,6 +38,16 @@ def test_a_poison_message_fails_alone() -> None:
 def test_errors_may_be_returned() -> None:
     bury = Bury("no such customer")
     assert outcomes_of(lambda _: [bury, 1], received(1, 2)) == [bury, Result("1")]
+
+
+def test_the_first_error_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    tell_of_errors(["a", "b", "c"], [Result(None), KeyError("x"), ValueError("y")])
+    assert caplog.messages == ["2 of 3 messages failed, first 'b': KeyError('x')"]
+
+
+def test_what_a_handler_has_decided_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    tell_of_errors(["a", "b", "c"], [Result(None), Bury("no"), Retry()])
+    assert caplog.messages == []
 
 
 def test_what_cannot_be_decoded_is_not_handed_over() -> None:

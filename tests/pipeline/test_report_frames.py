@@ -132,6 +132,7 @@ def test_what_is_to_come(spark: SparkSession) -> None:
         ("orders", NOON + timedelta(minutes=50)),
         ("orders", NOON + 23 * HOUR + timedelta(minutes=59)),
         ("orders", NOON + 24 * HOUR),
+        ("orders", now + 24 * HOUR),
         ("invoices", NOON + HOUR),
     ]
     frame = spark.createDataFrame(scheduled, "queue string, deliver_at timestamp")
@@ -139,4 +140,5 @@ def test_what_is_to_come(spark: SparkSession) -> None:
         {"queue": "orders", "at": NOON, "messages": 3, "overdue": 2},
         {"queue": "invoices", "at": NOON + HOUR, "messages": 1, "overdue": 0},
         {"queue": "orders", "at": NOON + 23 * HOUR, "messages": 1, "overdue": 0},
+        {"queue": "orders", "at": NOON + 24 * HOUR, "messages": 1, "overdue": 0},
     ]

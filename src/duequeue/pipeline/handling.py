@@ -1,5 +1,6 @@
 """A handler at work on an executor: what it returns for each message, and what fails, settled."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +17,9 @@ from duequeue.instants import from_millis, span_to_millis
 from duequeue.spark.opening import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.store import Burial, Lease, Release
-from duequeue.verdict import Acked, Bury, Parked, Released, Rules, Verdict, judge
+from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
+
+logger = logging.getLogger("duequeue.pipeline")
 
 CODECS: dict[str, Codec[Any]] = {"json": JsonCodec(), "text": TextCodec(), "bytes": BytesCodec()}
 
@@ -61,6 +64,7 @@ class Handling:
 
     def _handle(self, rows: list[dict[str, Any]]) -> list[dict[str, str | None]]:
         outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
+        tell_of_errors([row["key"] for row in rows], outcomes)
         verdicts = [
             judge(outcome, row["attempt"], self.rules)
             for outcome, row in zip(outcomes, rows, strict=True)
@@ -113,6 +117,18 @@ class Handling:
         """Tell whether a message has been delivered as often as it may be."""
         most = self.rules.max_attempts
         return most is not None and row["attempt"] > most
+
+
+def tell_of_errors(keys: list[str], outcomes: list[object]) -> None:
+    """Log why messages fail, once for all that were handed over together."""
+    errors = [
+        (key, outcome)
+        for key, outcome in zip(keys, outcomes, strict=True)
+        if isinstance(outcome, Exception) and not isinstance(outcome, Bury | Retry)
+    ]
+    if errors:
+        key, error = errors[0]
+        logger.warning("%d of %d messages failed, first %r: %r", len(errors), len(keys), key, error)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def forecast(scheduled: DataFrame, now: datetime) -> DataFrame:
     """
     present = F.lit(now)
     due = F.greatest("deliver_at", present)
-    end = F.lit(start_of(now, HOUR) + AHEAD_HOURS * HOUR)
+    end = F.lit(now + AHEAD_HOURS * HOUR)
     return (
         scheduled.where(F.col("deliver_at") < end)
         .groupBy("queue", _beginning(due, HOUR).alias("at"))

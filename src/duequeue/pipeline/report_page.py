@@ -61,7 +61,7 @@ def _plots(tables: Tables, queues: Sequence[str], period: Period) -> dict[str, M
         drawn["attempts"] = report_plots.attempts(attempts)
     if forecast:
         first = start_of(period.now, HOUR)
-        hours = [first + number * HOUR for number in range(AHEAD_HOURS)]
+        hours = [first + number * HOUR for number in range(AHEAD_HOURS + 1)]  # the first has begun
         drawn["ahead"] = report_plots.ahead(forecast, hours)
     return {name: Markup(svg) for name, svg in drawn.items()}  # noqa: S704 - drawn by us, names escaped
 

@@ -155,12 +155,13 @@ def _percentiles(axes: Axes, rows: Iterable[Row], step: timedelta) -> None:
     at = _days(instants)
     for label, colour in zip(PERCENTILES, (SERIES[0], SERIES[1], SERIES[3]), strict=True):
         late = [max(0, known[at][f"late_{label}"]) if at in known else nan for at in instants]
-        axes.plot(at, late, color=colour, label=label, marker="o", markersize=1.8, linewidth=1.1)
+        axes.plot(at, late, color=colour, label=label, marker="o", markersize=2.5, linewidth=1.1)
     axes.set_yscale("symlog", linthresh=1)
     axes.yaxis.set_major_locator(FixedLocator([0, *_SPANS]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda span, _: _SPANS.get(int(span), "0")))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylim(bottom=0)
+    axes.set_xlim(*_days([instants[0] - step / 2, instants[-1]]))  # a single point has no width
     _dated(axes)
 
 

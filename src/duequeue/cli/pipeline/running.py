@@ -1,6 +1,7 @@
 """What every job on Spark needs: a session, ears for signals, and a good end."""
 
 import argparse
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -66,7 +67,7 @@ def run_job(given: argparse.Namespace, job: Job, *, other_url: str | None = None
             if done is None:
                 terminal.print("interrupted: nothing is lost, run it again to go on")
                 return INTERRUPTED
-            return _tell(done, terminal)
+            return tell(done, terminal)
         finally:
             spark.stop()
 
@@ -99,12 +100,14 @@ def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | 
     return None if told and done.exception() else done
 
 
-def _tell(done: "Future[str]", terminal: Terminal) -> int:
+def tell(done: "Future[str]", terminal: Terminal) -> int:
+    """Print what a job says, or in one line why it failed."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         terminal.print(done.result())
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         terminal.print(
             "failed: nothing is lost; mend what is told below, and run it again to go on"
         )
@@ -122,9 +125,12 @@ def reason(error: str) -> str:
 
 def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
     try:
+        from pyspark.logger import PySparkLogger
+
         from duequeue.spark.session import cluster_session, local_session
     except ImportError as error:
         raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     config = {"spark.log.level": "OFF", **config}  # what matters is in the error
     # Spark's own bar would overwrite our line.
     quiet = {"spark.ui.showConsoleProgress": "false", **config}

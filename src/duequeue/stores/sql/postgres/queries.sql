@@ -843,11 +843,6 @@ SELECT
     CAST(0 AS bigint),
     pg_relation_size('duequeue_message') / CAST(current_setting('block_size') AS bigint);
 
--- name: has_large_payloads
--- Whether any is stored outside the table: beyond two kilobytes, compressed.
-SELECT coalesce(pg_relation_size(reltoastrelid) > 0, true) FROM pg_class
-WHERE oid = CAST('duequeue_message' AS regclass);
-
 -- name: read_messages
 -- What need not be told takes no time on the way.
 SELECT

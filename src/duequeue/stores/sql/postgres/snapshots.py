@@ -17,6 +17,11 @@ from duequeue.stores.sql.postgres.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
+# Whether any is stored outside the table: beyond two kilobytes, compressed.
+_HAS_LARGE_PAYLOADS = """
+    SELECT coalesce(pg_relation_size(reltoastrelid) > 0, true) FROM pg_class
+    WHERE oid = CAST('duequeue_message' AS regclass)
+"""
 _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
@@ -56,7 +61,7 @@ class PostgresSnapshots:
             connection.execute(BEGIN)
             if part.snapshot is not None:
                 _enter(connection, part.snapshot)
-            ((large,),) = connection.execute(queries()["has_large_payloads"]).fetchall()
+            ((large,),) = connection.execute(_HAS_LARGE_PAYLOADS).fetchall()
             size = min(page, CHUNK_ROWS if large and with_payload else SMALL_CHUNK_ROWS)
             # As the server sends them: its cursors would put each page aside first.
             found = chunks(connection, queries()["read_messages"], of, size)
