@@ -5,7 +5,9 @@ from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from duequeue import Queue
 from tests.cli.command import ROOT, command, environment, run
@@ -31,6 +33,19 @@ def test_ingest_tells_what_it_did(file_url: str, tmp_path: Path) -> None:
     assert finished.stdout.endswith("  id is null: 1\n")
     with Queue[Any].open(file_url, "orders") as queue:
         assert {each.payload["amount"] for each in queue.try_poll_many(9)} == {5, 6}
+
+
+def test_what_is_no_sql_is_told_in_one_line(file_url: str, tmp_path: Path) -> None:
+    table = pa.table({"key": ["a"], "payload": ["1"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    finished = run(
+        *("pipeline", "replay", str(tmp_path), "--queue", "orders", "--where", "kee = 'a'"),
+        url=file_url,
+    )
+    assert finished.returncode == 1
+    told = [line for line in finished.stderr.splitlines() if not line.startswith("WARNING: ")]
+    assert len(told) == 1, "Java's own warnings aside"
+    assert "where is no SQL over the archive's columns" in told[0]
 
 
 def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> st
     """Draw percentiles of lateness over time, a panel for each of the largest queues."""
     shown = queues[:MOST_QUEUES]
     rows = -(-len(shown) // 2)
+    known = [row["at"] for row in times if row["queue"] in shown and row["late_max"] is not None]
 
     def draw(figure: Figure) -> None:
         columns = min(2, len(shown))
@@ -68,6 +69,8 @@ def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> st
             axes.set_title(_plain(queue))
         for axes in list(panels)[len(shown) :]:
             axes.set_visible(False)
+        # All panels share it. A single point, left alone, would be shown amid years.
+        figure.axes[0].set_xlim(*_days([min(known) - step / 2, max(known) + step]))
         figure.legend(
             *figure.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3
         )
@@ -161,7 +164,6 @@ def _percentiles(axes: Axes, rows: Iterable[Row], step: timedelta) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda span, _: _SPANS.get(int(span), "0")))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylim(bottom=0)
-    axes.set_xlim(*_days([instants[0] - step / 2, instants[-1]]))  # a single point has no width
     _dated(axes)
 
 
