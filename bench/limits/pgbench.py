@@ -9,8 +9,8 @@ from pathlib import Path
 from bench.contender import Contender
 from bench.contenders.duequeue_blocking import Blocking
 from bench.programs import postgres_program
+from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
-from duequeue.stores.sql.queries import load_queries
 
 RATE = re.compile(r"tps = ([\d.]+) \(without")
 THREADS = 2

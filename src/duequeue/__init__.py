@@ -3,13 +3,12 @@
 from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
-from duequeue.config_hash import ConfigHash
-from duequeue.consumer import Consumer
-from duequeue.consumer_async import AsyncConsumer
-from duequeue.cron import Cron, CronHandle
-from duequeue.cron_async import AsyncCron, AsyncCronHandle
-from duequeue.cron_status import CronStatus
-from duequeue.crontab import Crontab
+from duequeue.consumer.bound_handler import BoundHandler
+from duequeue.consumer.consumer import Consumer
+from duequeue.consumer.consumer_async import AsyncConsumer
+from duequeue.cron.cron import Cron, CronHandle
+from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
+from duequeue.cron.cron_status import CronStatus
 from duequeue.delivery import Delivery
 from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import (
@@ -22,8 +21,7 @@ from duequeue.errors import (
     StoreUnavailable,
     UndecodablePayload,
 )
-from duequeue.event_log import log_events
-from duequeue.events import (
+from duequeue.events.events import (
     Buried,
     Delivered,
     Event,
@@ -33,16 +31,18 @@ from duequeue.events import (
     Offered,
     StoreFailed,
 )
-from duequeue.handler import BoundHandler
+from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
-from duequeue.history_table import DayBounds, SettledRow
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
-from duequeue.misfire import Misfire
+from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
-from duequeue.schedule import Daily, Every, Schedule
+from duequeue.schedules.config_hash import ConfigHash
+from duequeue.schedules.crontab import Crontab
+from duequeue.schedules.misfire import Misfire
+from duequeue.schedules.schedule import Daily, Every, Schedule
+from duequeue.schedules.tick import CronMessage, TickKey, parse_tick_key
 from duequeue.settled import Outcome, Settled
-from duequeue.tick import CronMessage, TickKey, parse_tick_key
 from duequeue.verdict import Bury, Retry
 
 __all__ = [

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from duequeue.bulk import BulkBackend
 from duequeue.errors import MissingExtra
-from duequeue.store import Backend
+from duequeue.port.bulk import BulkBackend
+from duequeue.port.store import Backend
 
 if TYPE_CHECKING:
     from duequeue.stores.sql.postgres.settings import Settings
@@ -57,7 +57,7 @@ def absolute(url: str) -> str:
 
 
 def _memory(url: str) -> Backend:
-    from duequeue.stores.memory import MemoryBackend
+    from duequeue.stores.memory.backend import MemoryBackend
 
     return MemoryBackend(url.partition(":")[2])
 
@@ -103,7 +103,7 @@ def _postgres(url: str) -> Backend:
 
 
 def _bulk_postgres(url: str) -> BulkBackend:
-    from duequeue.stores.sql.postgres.bulk import BulkPostgresBackend
+    from duequeue.stores.sql.postgres.bulk.backend import BulkPostgresBackend
 
     return BulkPostgresBackend(_server_settings(url))
 

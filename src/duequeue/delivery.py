@@ -6,12 +6,12 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from duequeue.actions import Flow
+from duequeue.drive.actions import Flow
 from duequeue.errors import DueQueueError
 from duequeue.flows import settling
 from duequeue.flows.context import Context
-from duequeue.parcel import Parcel
-from duequeue.store import Claimed
+from duequeue.leased import Parcel
+from duequeue.port.store import Claimed
 
 T = TypeVar("T")
 

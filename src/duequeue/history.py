@@ -5,16 +5,16 @@ from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
-from duequeue.actions import performer, retrying
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock, SystemClock
 from duequeue.connect import backend_for
+from duequeue.drive.actions import performer, retrying
+from duequeue.drive.steps import drive
 from duequeue.flows.arguments import checked_limit
-from duequeue.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.instants import EPOCH, from_millis, to_millis
-from duequeue.lifetime import Lifetime
-from duequeue.steps import drive
-from duequeue.store import Backend, Operation, Session
+from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
+from duequeue.port.store import Backend, Operation, Session
+from duequeue.process.lifetime import Lifetime
 
 T = TypeVar("T")
 

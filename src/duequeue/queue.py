@@ -9,24 +9,25 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
-from duequeue.actions import Action, Flow, performer
 from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.connect import backend_for
-from duequeue.consumer import Consumer, Handler
-from duequeue.cron import Cron
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.consumer.consumer import Consumer, Handler
+from duequeue.cron.cron import Cron
 from duequeue.delivery import Delivery
-from duequeue.events import Events
-from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.drive.actions import Action, Flow, performer
+from duequeue.drive.steps import drive
+from duequeue.events.events import Events
+from duequeue.flows import inspecting as keeping
+from duequeue.flows import offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
-from duequeue.handler import BoundHandler, ConsumerOptions, bind
-from duequeue.lifetime import Lifetime
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.port.store import Backend, Session
+from duequeue.process.lifetime import Lifetime
 from duequeue.settled import Settled
-from duequeue.steps import drive
-from duequeue.store import Backend, Session
 
 T = TypeVar("T", default=Any)
 R = TypeVar("R")

@@ -10,25 +10,26 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
-from duequeue.actions import Action, Flow, performer_async
 from duequeue.backoff import Backoff, RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.connect import backend_for
-from duequeue.consumer_async import AsyncConsumer, AsyncHandler
-from duequeue.cron_async import AsyncCron
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
+from duequeue.cron.cron_async import AsyncCron
 from duequeue.delivery_async import AsyncDelivery
-from duequeue.events import Events
-from duequeue.flows import keeping, offering, opening, polling, settling
+from duequeue.drive.actions import Action, Flow, performer_async
+from duequeue.drive.steps import drive_async
+from duequeue.events.events import Events
+from duequeue.flows import inspecting as keeping
+from duequeue.flows import offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
-from duequeue.handler import BoundHandler, ConsumerOptions, bind
-from duequeue.lifetime import Lifetime
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
-from duequeue.opening_queue import OpeningQueue
+from duequeue.opening_async import OpeningQueue
+from duequeue.port.store import AsyncSession, Backend
+from duequeue.process.lifetime import Lifetime
 from duequeue.settled import Settled
-from duequeue.steps import drive_async
-from duequeue.store import AsyncSession, Backend
 
 T = TypeVar("T", default=Any)
 R = TypeVar("R")

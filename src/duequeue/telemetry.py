@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from duequeue.errors import MissingExtra
-from duequeue.event_log import Observable
-from duequeue.events import (
+from duequeue.events.events import (
     Buried,
     Delivered,
     EndHandling,
@@ -19,9 +18,10 @@ from duequeue.events import (
     Offered,
     StoreFailed,
 )
+from duequeue.events.log import Observable
 from duequeue.headers import decode_headers, encode_headers
-from duequeue.parcel import Parcel
-from duequeue.store import Record
+from duequeue.leased import Parcel
+from duequeue.port.store import Record
 from duequeue.verdict import Bury, Retry
 
 try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from duequeue import AsyncDelivery, Delivery
-from duequeue.handler import BoundHandler
+from duequeue.consumer.bound_handler import BoundHandler
 
 nothing_to_call = 7
 

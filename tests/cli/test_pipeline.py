@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from duequeue import History, Queue
 from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.orders import Signals
 from duequeue.cli.pipeline import archive, replay
-from duequeue.cli.pipeline.progress import LineOfProgress
+from duequeue.cli.pipeline.progress_line import LineOfProgress
 from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through, tell
 from duequeue.cli.terminal import Terminal
-from duequeue.cli.worker.orders import Signals
 from tests.cli.command import ROOT, command, environment, run
 from tests.pipeline.settling import in_archive, in_database, settle
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one

@@ -13,7 +13,7 @@ from duequeue import Queue
 from duequeue.cli.terminal import ERASE_LINE, Terminal
 from duequeue.cli.worker.status import Status, status_line
 from duequeue.cli.worker.tally import Counter, Tally
-from duequeue.events import Delivered, Handled, Offered
+from duequeue.events.events import Delivered, Handled, Offered
 from duequeue.verdict import Acked, Parked, Released
 from duequeue.wording import words_for
 from tests.cli.command import ROOT, command, environment

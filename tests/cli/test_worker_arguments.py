@@ -8,7 +8,7 @@ import pytest
 
 import tests.cli.handlers  # noqa: F401 - looked up by its name
 from duequeue import Queue
-from duequeue.cli.worker.loading import load
+from duequeue.cli.handler_path import load
 from tests.cli.command import Worker, run
 from tests.fixtures.postgres import PostgresServer
 

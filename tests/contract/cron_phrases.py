@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from duequeue import ConfigHash, CronMessage, Every, Schedule
-from duequeue.tick import tick_key
+from duequeue.schedules.tick import tick_key
 from tests.contract.phrases import MINUTE, PATIENCE
 from tests.fixtures.faces import QueueFace
 from tests.fixtures.logs import messages_of

@@ -8,12 +8,12 @@ from inspect import isgenerator
 from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
-from duequeue.actions import performer, performer_async
 from duequeue.connect import backend_for
+from duequeue.drive.actions import performer, performer_async
+from duequeue.drive.steps import drive, drive_async
 from duequeue.flows import opening
 from duequeue.flows.context import Context
-from duequeue.steps import drive, drive_async
-from duequeue.store import Store
+from duequeue.port.store import Store
 from tests.contract.phrases import DEFAULT_LEASE
 from tests.fixtures.faces import QueueFace
 

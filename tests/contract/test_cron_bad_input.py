@@ -8,7 +8,7 @@ import pytest
 
 from duequeue import ConfigHash, CronMessage, Crontab, Daily, Misfire, PayloadTooLarge
 from duequeue.message import MAX_PAYLOAD_BYTES
-from duequeue.tick import MAX_PREFIX_LENGTH
+from duequeue.schedules.tick import MAX_PREFIX_LENGTH
 from tests.contract.cron_phrases import ONE, messages
 from tests.contract.phrases import DAY, HOUR, MINUTE
 from tests.fixtures.faces import QueueFace

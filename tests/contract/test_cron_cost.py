@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from duequeue import Crontab, Daily, ManualClock, Misfire, Queue
-from duequeue.actions import performer
 from duequeue.connect import backend_for
+from duequeue.drive.actions import performer
+from duequeue.drive.steps import drive
 from duequeue.flows import opening
-from duequeue.steps import drive
-from duequeue.store import Operation, Session
+from duequeue.port.store import Operation, Session
 from duequeue.stores.sql.postgres.statements import queries
 from tests.contract.phrases import DAY, HOUR, MINUTE
 

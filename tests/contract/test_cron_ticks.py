@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ConfigHash, CronMessage, ManualClock
-from duequeue.flows.cron_steps import REMEMBERED
+from duequeue.cron.transactions import REMEMBERED
 from tests.contract.cron_phrases import (
     ONE,
     TWO,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from duequeue import Bury, ManualClock, Message
-from duequeue.events import (
+from duequeue.events.events import (
     Buried,
     Delivered,
     Event,

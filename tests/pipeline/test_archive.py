@@ -14,7 +14,7 @@ from pyspark.sql.functions import unix_millis
 from duequeue import DayBounds, History, ManualClock, Queue
 from duequeue.pipeline import Archived, archive
 from duequeue.pipeline import folder as folders
-from duequeue.pipeline.archive_batches import Batches, Manifest
+from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
 from duequeue.pipeline.history_source import HistoryReader, IdRange, Part, id_ranges
@@ -143,7 +143,7 @@ def test_a_day_that_keeps_changing_is_left_for_the_next_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settle(queue, "a")
-    monkeypatch.setattr("duequeue.pipeline.archiving.MOST_ROUNDS", 1)
+    monkeypatch.setattr("duequeue.pipeline.archiving.job.MOST_ROUNDS", 1)
     with monkeypatch.context() as patched:
         seal = Batches.seal
 

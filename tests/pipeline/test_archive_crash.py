@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import History, ManualClock, Queue
 from duequeue.pipeline import archive
-from duequeue.pipeline.archive_batches import Batches
+from duequeue.pipeline.archiving.batches import Batches
 from duequeue.pipeline.folder import Folder
 from tests.fixtures.stores import START
 from tests.pipeline.settling import in_archive, in_database, settle

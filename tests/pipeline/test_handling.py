@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duequeue import Bury, Retry
-from duequeue.pipeline.handling import Received, Result, outcomes_of, tell_of_errors
+from duequeue.pipeline.delivering.handling import Received, Result, outcomes_of, tell_of_errors
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

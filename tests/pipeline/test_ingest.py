@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Queue
-from duequeue.bulk import OfferCounts
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.pipeline import Columns, Ingested, ingest
-from duequeue.pipeline.ingest_frames import messages, rejected, screened
+from duequeue.pipeline.ingesting.frames import messages, rejected, screened
+from duequeue.port.bulk import OfferCounts
 from tests.spark.frames import PAST, rows
 
 ORDERS = Columns(key="id", due_at="send_at")

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import Message, Queue
 from duequeue.codec import BytesCodec
-from duequeue.pipeline import Migrated, migrate, migrating, queries
+from duequeue.pipeline import Migrated, migrate, migrating, streaming_query
 from tests.fixtures.stores import fresh_url
 from tests.spark.frames import FUTURE, PAST
 
@@ -85,7 +85,7 @@ def test_what_is_offered_after_a_round_moves_in_the_next(
 ) -> None:
     source, target = (f"sqlite:///{tmp_path / name}" for name in ("old.db", "new.db"))
     rounds: list[int] = []
-    real = queries.run_query
+    real = streaming_query.run_query
 
     def run_and_offer(*arguments: Any, **options: Any) -> None:
         real(*arguments, **options)

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Queue
-from duequeue.bulk import OfferCounts
 from duequeue.pipeline import Replayed, replay
 from duequeue.pipeline.replaying import replayable
+from duequeue.port.bulk import OfferCounts
 from tests.spark.frames import PAST, SCHEMA, later, rows
 
 

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue.pipeline.report_frames import HOUR, by_attempts, facts, forecast, measured, start_of
+from duequeue.pipeline.reporting.frames import (
+    HOUR,
+    by_attempts,
+    facts,
+    forecast,
+    measured,
+    start_of,
+)
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SCHEMA = (

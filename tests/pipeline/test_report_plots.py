@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from duequeue.pipeline.report_plots import lateness
+from duequeue.pipeline.reporting.plots import lateness
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -31,7 +31,7 @@ def test_lateness_of_every_queue_is_within_the_plot(
         draw(figures[0])
         return ""
 
-    monkeypatch.setattr("duequeue.pipeline.report_plots.drawn", draw)
+    monkeypatch.setattr("duequeue.pipeline.reporting.plots.drawn", draw)
     last = NOON + timedelta(days=days)
     lateness(
         [row("orders", NOON), row("orders", last), row("once", NOON)], ["orders", "once"], HOUR

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from duequeue import ManualClock, Queue
-from duequeue.actions import performer
 from duequeue.connect import backend_for
+from duequeue.drive.actions import performer
+from duequeue.drive.steps import drive
 from duequeue.flows import opening
-from duequeue.steps import drive
-from duequeue.store import Operation, Session
+from duequeue.port.store import Operation, Session
 from tests.contract.cron_phrases import run_everything_due
 from tests.fixtures.faces import CronHandleFace, QueueFace, SyncFace
 from tests.fixtures.stores import START

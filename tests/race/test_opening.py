@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from duequeue import OfferOutcome, Queue
-from duequeue.stores.sql.migrate import load_migrations
+from duequeue.stores.sql.migrations import load_migrations
 from tests.contract.phrases import SECOND
 from tests.race.crew import Crew
 from tests.race.parts import open_and_offer, open_queue

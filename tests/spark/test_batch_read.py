@@ -11,12 +11,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import Message, Queue
-from duequeue.bulk import SnapshotPart
+from duequeue.port.bulk import SnapshotPart
 from duequeue.spark import offer
 from duequeue.spark.batch_reader import BatchReader, Part
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
-from duequeue.spark.rows import full_schema
+from duequeue.spark.read_rows import full_schema
 from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages

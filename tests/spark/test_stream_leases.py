@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Outcome, Queue
-from duequeue.bulk import STALE_AFTER, BatchId, Reach
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import STALE_AFTER, BatchId, Reach
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
-from duequeue.spark.rows import full_schema
+from duequeue.spark.read_rows import full_schema
 from duequeue.spark.stream_leases import NO_LIMIT
 from duequeue.spark.stream_reader import StreamReader
 from tests.spark.frames import FUTURE, PAST

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from duequeue import Queue
-from duequeue.bulk import OfferCounts, StageId
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import OfferCounts, StageId
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.stream_writer import Staged, StreamWriter
 from tests.race.together import PATIENCE

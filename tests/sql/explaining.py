@@ -8,9 +8,9 @@ import psycopg
 from psycopg.errors import Diagnostic
 
 from duequeue import Queue
-from duequeue.steps import drive
-from duequeue.store import Operation
-from duequeue.stores.sql.postgres.arrays import register_arrays
+from duequeue.drive.steps import drive
+from duequeue.port.store import Operation
+from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.session import performer
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 

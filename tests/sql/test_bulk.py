@@ -20,14 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
-from duequeue.bulk import ID, BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import ID, BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.port.store import Burial, Lease, Steps
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
-from duequeue.steps import drive
-from duequeue.store import Burial, Lease, Steps
 from duequeue.stores.sql.commands import Query
-from duequeue.stores.sql.postgres.copying import copy_in
+from duequeue.stores.sql.postgres.bulk.copying import copy_in
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
@@ -420,7 +420,7 @@ def test_a_file_that_is_gone_is_told_of(tmp_path: Path) -> None:
 
 PLAN = """
 import sys
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 
 with OpenBulk(parse({"url": sys.argv[1], "queue": "orders"})) as bulk:
@@ -482,7 +482,7 @@ def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
     program = """if True:
         import sys
         from duequeue.stores.sql.postgres.settings import Settings
-        from duequeue.stores.sql.postgres.snapshot_holder import hold
+        from duequeue.stores.sql.postgres.bulk.snapshot_holder import hold
         hold(Settings(sys.argv[1]), 1, 600)
     """
     url = f"{ready_database}?options=-cno_such_setting%3D1"
@@ -497,7 +497,7 @@ def test_who_keeps_a_snapshot_has_nothing_else_open_and_is_nobodys_child() -> No
         import os
         import signal
         from pathlib import Path
-        from duequeue.stores.sql.postgres.detached import detach
+        from duequeue.stores.sql.postgres.bulk.detached import detach
 
         def work(tell):
             files = [os.readlink(each) for each in Path("/dev/fd").iterdir() if each.exists()]
@@ -522,8 +522,8 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     program = """if True:
         import resource
         import time
-        from duequeue.stores.sql.postgres import detached
-        from duequeue.stores.sql.postgres.detached import detach
+        from duequeue.stores.sql.postgres.bulk.backend import detached
+        from duequeue.stores.sql.postgres.bulk.detached import detach
 
         print(detach(lambda tell: 1 / 0))
         detached._PATIENCE = 0.01

@@ -12,7 +12,7 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from duequeue import Queue
-from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.catalogue import load_queries
 
 POSTGRES = load_queries("postgres")
 SQLITE = load_queries("sqlite")

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from duequeue import Delivery, ManualClock, Message, Queue
-from duequeue.bulk import PAGE_BYTES, BatchId, Reach, StreamBatch
 from duequeue.instants import to_millis
-from duequeue.stores.sql.bulk import SqlBulk
-from duequeue.stores.sql.operations import Kind
+from duequeue.port.bulk import PAGE_BYTES, BatchId, Reach, StreamBatch
+from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.settling import Settling
+from duequeue.stores.sql.store import Kind
 from tests.contract.phrases import DAY, MINUTE
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import START

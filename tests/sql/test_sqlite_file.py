@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from duequeue import Queue, StoreError, StoreUnavailable
-from duequeue.steps import at_once
-from duequeue.stores.sql.queries import load_queries
+from duequeue.drive.steps import at_once
+from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.session import SqliteSession
 from tests.contract.phrases import MILLISECOND

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from duequeue import ManualClock
-from duequeue.agenda import LONGEST_WAIT, Agenda, NextUp
+from duequeue.cron.agenda import LONGEST_WAIT, Agenda, NextUp
 from duequeue.instants import to_millis
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

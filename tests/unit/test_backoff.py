@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from duequeue import Backoff, RetryPolicy, actions
-from duequeue.actions import Pause, Run, retrying
+from duequeue import Backoff, RetryPolicy
+from duequeue.drive import actions
+from duequeue.drive.actions import Pause, Run, retrying
+from duequeue.drive.steps import at_once
 from duequeue.errors import StoreError, StoreUnavailable
-from duequeue.steps import at_once
 from tests.fixtures.logs import messages_of
 
 SECOND = timedelta(seconds=1)

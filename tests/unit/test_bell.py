@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from duequeue.bell import Bell
+from duequeue.wakeups.bell import Bell
 
 LATER = 10_000
 PATIENCE = 30.0

@@ -7,8 +7,8 @@ from itertools import islice, pairwise
 
 import pytest
 
-from duequeue.crontab import Crontab
-from duequeue.schedule import EndOfTime, ticks
+from duequeue.schedules.crontab import Crontab
+from duequeue.schedules.schedule import EndOfTime, ticks
 
 
 def at(text: str) -> datetime:

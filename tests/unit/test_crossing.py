@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import pytest
 
 from duequeue import OfferOutcome, Queue, RetryPolicy, StoreError
-from duequeue.actions import Action, Apart, Flow, Listen
+from duequeue.drive.actions import Action, Apart, Flow, Listen
+from duequeue.drive.steps import drive
 from duequeue.flows.crossing import cross
-from duequeue.steps import drive
-from duequeue.store import Record
+from duequeue.port.store import Record
 
 
 @pytest.fixture

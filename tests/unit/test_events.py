@@ -6,8 +6,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from duequeue.event_log import log_events
-from duequeue.events import (
+from duequeue.events.events import (
     Buried,
     Delivered,
     EndHandling,
@@ -19,8 +18,9 @@ from duequeue.events import (
     Offered,
     StoreFailed,
 )
-from duequeue.parcel import Parcel
-from duequeue.store import Claimed, Lease, Record
+from duequeue.events.log import log_events
+from duequeue.leased import Parcel
+from duequeue.port.store import Claimed, Lease, Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
 from tests.fixtures.logs import records_of
 

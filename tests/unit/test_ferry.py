@@ -1,8 +1,8 @@
 """The ferry: who goes at once, who goes along, and that nobody is left on the bank."""
 
-from duequeue.ferry import MOST_FOLLOWERS, PATIENCE, Ferry, Passenger
+from duequeue.flows.group_commit import MOST_FOLLOWERS, PATIENCE, Ferry, Passenger
 from duequeue.message import OfferOutcome
-from duequeue.store import Record
+from duequeue.port.store import Record
 
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from duequeue.handover import Handover
-from duequeue.parcel import Parcel
+from duequeue.consumer.handover import Handover
+from duequeue.leased import Parcel
 from duequeue.verdict import ACKED
 from tests.contract.phrases import PATIENCE, in_background
 from tests.unit.test_workload import parcels

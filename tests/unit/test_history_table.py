@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from duequeue import DayBounds, Outcome, Settled
-from duequeue.history_table import DAY, day_of
+from duequeue.port.history_table import DAY, day_of
 from duequeue.stores.sql.history_days import HistoryDays
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

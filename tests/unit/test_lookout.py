@@ -2,7 +2,7 @@
 
 import pytest
 
-from duequeue.lookout import NEVER, Lookout, Turn
+from duequeue.wakeups.lookout import NEVER, Lookout, Turn
 
 INTERVAL = 3000
 NOW = 1_000_000

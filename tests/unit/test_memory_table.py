@@ -2,8 +2,8 @@
 
 import pytest
 
-from duequeue.store import Record
-from duequeue.stores.memory_table import Entry, MemoryTable
+from duequeue.port.store import Record
+from duequeue.stores.memory.table import Entry, MemoryTable
 
 
 @pytest.fixture

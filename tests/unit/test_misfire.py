@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duequeue import Crontab, Daily, Every, Misfire, Schedule
 from duequeue.instants import to_millis
-from duequeue.schedule import ticks
+from duequeue.schedules.schedule import ticks
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

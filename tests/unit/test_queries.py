@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.catalogue import load_queries
 
 DIALECTS = ["postgres", "sqlite"]
 

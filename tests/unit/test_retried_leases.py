@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message, Queue, RetryPolicy, State, StoreUnavailable
-from duequeue.steps import at_once
+from duequeue.drive.steps import at_once
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from duequeue.schedule import Daily, EndOfTime, Every, Schedule, ticks
+from duequeue.schedules.schedule import Daily, EndOfTime, Every, Schedule, ticks
 
 
 def at(text: str) -> datetime:

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from duequeue.crontab import Crontab
-from duequeue.schedule import Daily, Every, Schedule, ticks
+from duequeue.schedules.crontab import Crontab
+from duequeue.schedules.schedule import Daily, Every, Schedule, ticks
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

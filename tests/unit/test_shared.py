@@ -5,7 +5,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from duequeue.shared import Shared
+from duequeue.process.shared import Shared
 
 
 class Thing:

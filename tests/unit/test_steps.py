@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from duequeue.steps import at_once, drive, drive_async
+from duequeue.drive.steps import at_once, drive, drive_async
 
 Steps: TypeAlias = Generator[Any, Any, Any]
 Drive: TypeAlias = Callable[[Steps, Callable[[Any], object]], Any]

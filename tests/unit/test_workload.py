@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from duequeue.parcel import Parcel
-from duequeue.store import Claimed, Lease
+from duequeue.consumer.workload import BACKLOG, Done, Workload
+from duequeue.leased import Parcel
+from duequeue.port.store import Claimed, Lease
 from duequeue.verdict import Acked
-from duequeue.workload import BACKLOG, Done, Workload
 
 Load = Workload[Parcel[Any]]
 

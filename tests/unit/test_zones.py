@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue.zones import canonical_name, wall_clock
+from duequeue.schedules.zones import canonical_name, wall_clock
 
 ALIASES = [
     ("US/Eastern", "America/New_York"),
@@ -71,7 +71,7 @@ def test_rules_do_not_depend_on_the_system(tmp_path: Path) -> None:
         (tmp_path / "Europe" / "London").write_bytes(tokyo.read())
     program = (
         "from datetime import UTC, datetime\n"
-        "from duequeue.schedule import Daily\n"
+        "from duequeue.schedules.schedule import Daily\n"
         "schedule = Daily(['12:00'], 'Europe/London')\n"
         "print(schedule.next_after(datetime(2026, 1, 1, tzinfo=UTC)), schedule.text)\n"
     )

@@ -3,11 +3,11 @@
 import argparse
 from typing import Any
 
-from duequeue.actions import performer, retrying
 from duequeue.backoff import RetryPolicy
 from duequeue.cli.address import add_url
 from duequeue.connect import backend_for
-from duequeue.steps import drive
+from duequeue.drive.actions import performer, retrying
+from duequeue.drive.steps import drive
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from duequeue.actions import Flow, retrying
-from duequeue.alerts import Alerts
 from duequeue.backoff import RetryPolicy
-from duequeue.bell import Bell
 from duequeue.clock import Clock
 from duequeue.codec import Codec
-from duequeue.events import Events
-from duequeue.ferry import Ferry
+from duequeue.drive.actions import Flow, retrying
+from duequeue.events.events import Events
+from duequeue.flows.group_commit import Ferry
 from duequeue.instants import to_millis
-from duequeue.lookout import Lookout
-from duequeue.store import NOBODY, Operation, Steps, Store
+from duequeue.port.alerts import Alerts
+from duequeue.port.store import NOBODY, Operation, Steps, Store
+from duequeue.wakeups.bell import Bell
+from duequeue.wakeups.lookout import Lookout
 
 T = TypeVar("T")
 R = TypeVar("R")

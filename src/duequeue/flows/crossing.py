@@ -4,13 +4,13 @@ from functools import partial
 from time import monotonic
 from typing import TypeVar
 
-from duequeue.actions import Apart, Flow, Listen, retrying
 from duequeue.backoff import RetryPolicy
+from duequeue.drive.actions import Apart, Flow, Listen, retrying
 from duequeue.errors import StoreError
-from duequeue.ferry import PATIENCE, Ferry, Passenger
 from duequeue.flows.context import Context
+from duequeue.flows.group_commit import PATIENCE, Ferry, Passenger
 from duequeue.message import OfferOutcome
-from duequeue.store import Record
+from duequeue.port.store import Record
 
 T = TypeVar("T")
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from duequeue.actions import Flow
-from duequeue.events import Offered
+from duequeue.drive.actions import Flow
+from duequeue.events.events import Offered
 from duequeue.flows.arguments import checked_flag, due_millis
 from duequeue.flows.context import Context
 from duequeue.flows.crossing import carry, cross
 from duequeue.headers import encode_headers
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
-from duequeue.store import Record
+from duequeue.port.store import Record
 
 T = TypeVar("T")
 

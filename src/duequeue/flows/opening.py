@@ -5,13 +5,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from duequeue.actions import Flow, retrying
 from duequeue.backoff import RetryPolicy
-from duequeue.bell import Bell
 from duequeue.clock import Clock, SystemClock
 from duequeue.codec import Codec, codec_for
-from duequeue.events import Events
-from duequeue.ferry import Ferry
+from duequeue.drive.actions import Flow, retrying
+from duequeue.events.events import Events
 from duequeue.flows.arguments import (
     checked_clock,
     checked_flag,
@@ -19,11 +17,13 @@ from duequeue.flows.arguments import (
     checked_retry,
 )
 from duequeue.flows.context import Context
+from duequeue.flows.group_commit import Ferry
 from duequeue.instants import positive_millis, to_millis
-from duequeue.lookout import Lookout
 from duequeue.message import checked_name
-from duequeue.shared import Shared
-from duequeue.store import Backend
+from duequeue.port.store import Backend
+from duequeue.process.shared import Shared
+from duequeue.wakeups.bell import Bell
+from duequeue.wakeups.lookout import Lookout
 
 T = TypeVar("T")
 

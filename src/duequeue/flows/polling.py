@@ -9,18 +9,18 @@ from functools import partial
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
-from duequeue.actions import Flow, Listen, retrying
 from duequeue.backoff import RetryPolicy
-from duequeue.bell import Bell
 from duequeue.clock import Clock, ManualClock
+from duequeue.drive.actions import Flow, Listen, retrying
 from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
 from duequeue.flows.context import Context
 from duequeue.flows.settling import storable
 from duequeue.flows.telling import tell_buried, tell_delivered
-from duequeue.lookout import Turn
-from duequeue.polling import Outlook, pause_before_next_look
-from duequeue.store import Burial, Claimed
+from duequeue.port.store import Burial, Claimed
+from duequeue.wakeups.bell import Bell
+from duequeue.wakeups.lookout import Turn
+from duequeue.wakeups.polling import Outlook, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")

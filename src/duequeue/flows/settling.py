@@ -5,13 +5,13 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from duequeue.actions import Flow
+from duequeue.drive.actions import Flow
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.telling import tell_buried
 from duequeue.instants import positive_millis
-from duequeue.parcel import Parcel
-from duequeue.store import Burial, Lease, Release
+from duequeue.leased import Parcel
+from duequeue.port.store import Burial, Lease, Release
 
 T = TypeVar("T")
 

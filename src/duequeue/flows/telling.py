@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from duequeue.events import Buried, Delivered, LeaseLost
+from duequeue.events.events import Buried, Delivered, LeaseLost
 from duequeue.flows.context import Context
 from duequeue.instants import MILLISECOND
-from duequeue.parcel import Parcel
-from duequeue.store import Burial, Claimed
+from duequeue.leased import Parcel
+from duequeue.port.store import Burial, Claimed
 
 T = TypeVar("T")
 

@@ -3,15 +3,15 @@
 from duequeue.errors import MissingExtra
 
 try:
-    from duequeue.pipeline.archiving import Archived, archive
-    from duequeue.pipeline.delivering import Delivered, ToQueue, deliver
-    from duequeue.pipeline.handling import Received
-    from duequeue.pipeline.ingest_frames import Columns
-    from duequeue.pipeline.ingesting import Ingested, ingest
+    from duequeue.pipeline.archiving.job import Archived, archive
+    from duequeue.pipeline.delivering.handling import Received
+    from duequeue.pipeline.delivering.job import Delivered, ToQueue, deliver
+    from duequeue.pipeline.ingesting.frames import Columns
+    from duequeue.pipeline.ingesting.job import Ingested, ingest
     from duequeue.pipeline.migrating import Migrated, migrate
     from duequeue.pipeline.progress import Progress
     from duequeue.pipeline.replaying import Replayed, replay
-    from duequeue.pipeline.reporting import Report, report
+    from duequeue.pipeline.reporting.job import Report, report
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in {"pyarrow", "pyspark"}:
         raise

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, StructType
 
 from duequeue.connect import absolute
-from duequeue.history_table import DayBounds
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_source import SETTLED, HistorySource
+from duequeue.port.history_table import DayBounds
 
 ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
 

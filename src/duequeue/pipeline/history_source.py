@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType, TimestampType
 
 from duequeue.history import History
-from duequeue.history_table import DayBounds, SettledRow
+from duequeue.port.history_table import DayBounds, SettledRow
 
 PART_ROWS = 250_000
 PAGE_ROWS = 10_000

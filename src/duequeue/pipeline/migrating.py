@@ -14,12 +14,12 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from duequeue.bulk import OfferCounts
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
-from duequeue.pipeline.queries import Tally, run_query
-from duequeue.spark.opening import OpenBulk
+from duequeue.pipeline.streaming_query import Tally, run_query
+from duequeue.port.bulk import OfferCounts
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.source import DueQueueSource
 

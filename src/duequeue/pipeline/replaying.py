@@ -7,12 +7,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from duequeue.bulk import OfferCounts
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 
 

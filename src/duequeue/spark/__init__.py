@@ -1,7 +1,7 @@
 """DueQueue on Spark: `format("duequeue")`, and a bulk offer that tells its counts."""
 
-from duequeue.bulk import OfferCounts
 from duequeue.errors import MissingExtra
+from duequeue.port.bulk import OfferCounts
 
 try:
     from duequeue.spark.offering import offer, register

@@ -7,12 +7,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from duequeue.bulk import SnapshotPart
 from duequeue.connect import bulk_backend_for
+from duequeue.port.bulk import SnapshotPart
 from duequeue.spark.collecting import uncollected
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.spark.rows import RowReader
+from duequeue.spark.read_rows import RowReader
 
 PAGE_ROWS = 16_000
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from duequeue.bulk import OfferCounts
-from duequeue.spark.offered import CHUNK_ROWS, chunks, prepared
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import OfferCounts
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 
 @dataclass

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue.bulk import OfferCounts
 from duequeue.errors import StoreError
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import OfferCounts
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.session import activate
 from duequeue.spark.source import DueQueueSource

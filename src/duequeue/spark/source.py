@@ -5,11 +5,11 @@ from pyspark.sql.types import StructType
 
 from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
-from duequeue.spark.offered import check_columns
 from duequeue.spark.options import Options, parse
-from duequeue.spark.rows import check_schema, full_schema
+from duequeue.spark.read_rows import check_schema, full_schema
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.spark.stream_writer import StreamWriter
+from duequeue.spark.written_rows import check_columns
 
 
 class DueQueueSource(DataSource):

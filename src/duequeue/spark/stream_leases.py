@@ -5,10 +5,10 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
-from duequeue.bulk import STALE_AFTER, BatchId, Reach, StreamBatch, default_parts
 from duequeue.instants import LATEST
+from duequeue.port.bulk import STALE_AFTER, BatchId, Reach, StreamBatch, default_parts
 from duequeue.spark.heartbeat import Heartbeat
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
 
 # Spark asks a hundred times a second when there is nothing to do.

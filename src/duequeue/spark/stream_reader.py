@@ -16,15 +16,15 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from duequeue.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
+from duequeue.port.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
+from duequeue.port.store import Burial, Lease
 from duequeue.spark.collecting import uncollected
-from duequeue.spark.opening import OpenBulk
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.spark.rows import ATTEMPT, RowReader
+from duequeue.spark.read_rows import ATTEMPT, RowReader
 from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
-from duequeue.store import Burial, Lease
 
 PAGE_ROWS = 10_000
 

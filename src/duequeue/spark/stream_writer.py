@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from duequeue.bulk import StageId
 from duequeue.instants import LATEST
-from duequeue.spark.offered import CHUNK_ROWS, chunks, prepared
-from duequeue.spark.opening import OpenBulk
+from duequeue.port.bulk import StageId
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 logger = logging.getLogger("duequeue.spark")
 

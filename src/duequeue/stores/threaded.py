@@ -4,7 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from duequeue.store import Operation, Session
+from duequeue.port.store import Operation, Session
 
 T = TypeVar("T")
 

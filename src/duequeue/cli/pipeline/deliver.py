@@ -4,11 +4,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from duequeue.cli.address import add_url
+from duequeue.cli.handler_path import load
 from duequeue.cli.pipeline.running import Running, add_master, run_job
-from duequeue.cli.worker.loading import load
 
 if TYPE_CHECKING:
-    from duequeue.pipeline.handling import Handler
+    from duequeue.pipeline.delivering.handling import Handler
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:

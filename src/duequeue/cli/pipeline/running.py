@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from duequeue.cli.pipeline.progress import LineOfProgress
+from duequeue.cli.orders import Order, Signals, listening_to_signals
+from duequeue.cli.pipeline.progress_line import LineOfProgress
 from duequeue.cli.terminal import Terminal
-from duequeue.cli.worker.orders import Order, Signals, listening_to_signals
 from duequeue.connect import absolute, bulk_backend_for
 from duequeue.errors import MissingExtra
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from duequeue.cli.address import add_url
+from duequeue.cli.handler_path import load
 from duequeue.cli.worker.alone import work_alone
 from duequeue.cli.worker.crew import work_together
-from duequeue.cli.worker.loading import load
 from duequeue.cli.worker.settings import CODECS, Settings
 from duequeue.flows.arguments import check_workers
 

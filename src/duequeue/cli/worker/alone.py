@@ -10,10 +10,10 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
+from duequeue.cli.handler_path import load
+from duequeue.cli.orders import Order, Orders, listening_to_signals
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.beginning import begin
-from duequeue.cli.worker.loading import load
-from duequeue.cli.worker.orders import Order, Orders, listening_to_signals
 from duequeue.cli.worker.serving import Serving, serving
 from duequeue.cli.worker.settings import Settings
 from duequeue.cli.worker.status import Status

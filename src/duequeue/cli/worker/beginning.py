@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-from duequeue.cli.worker.orders import Order, Orders
+from duequeue.cli.orders import Order, Orders
 
 T = TypeVar("T")
 

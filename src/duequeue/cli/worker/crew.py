@@ -12,17 +12,17 @@ from time import monotonic
 from typing import Any
 
 from duequeue.backoff import Backoff
-from duequeue.cli.terminal import Terminal
-from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
-from duequeue.cli.worker.beginning import begin
-from duequeue.cli.worker.loading import load
-from duequeue.cli.worker.orders import (
+from duequeue.cli.handler_path import load
+from duequeue.cli.orders import (
     FromParent,
     Order,
     Signals,
     holding_signals_back,
     listening_to_signals,
 )
+from duequeue.cli.terminal import Terminal
+from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
+from duequeue.cli.worker.beginning import begin
 from duequeue.cli.worker.settings import Settings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Tally

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-from duequeue.cli.worker.loading import is_async
+from duequeue.cli.handler_path import is_async
 from duequeue.cli.worker.settings import Settings
-from duequeue.consumer_async import AsyncConsumer
-from duequeue.events import Listener
+from duequeue.consumer.consumer_async import AsyncConsumer
+from duequeue.events.events import Listener
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
-from duequeue.handler import ConsumerOptions
+from duequeue.consumer.bound_handler import ConsumerOptions
 
 CODECS: dict[str, type[Codec[Any]]] = {"json": JsonCodec, "text": TextCodec, "bytes": BytesCodec}
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
 
-from duequeue.events import Delivered, Event, Handled
+from duequeue.events.events import Delivered, Event, Handled
 from duequeue.verdict import Parked, Released
 
 

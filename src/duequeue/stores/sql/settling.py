@@ -1,15 +1,11 @@
 """The statements by which messages leave the queue, with a row of history each or without."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from duequeue.history_table import DAY, day_of
-from duequeue.store import Burial, Lease, Record, Steps
+from duequeue.port.history_table import DAY, day_of
+from duequeue.port.store import Burial, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
-
-if TYPE_CHECKING:
-    from duequeue.stores.sql.loading import QueryBatch
 
 LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"
@@ -107,8 +103,8 @@ class Settling:
         each = [(key,) for key in keys]
         return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
-    def rows_of(self, query: "Query | QueryEach | QueryBatch", now: int) -> Steps[list[Row]]:
-        """Run a query that may leave rows of history."""
+    def rows_of(self, query: object, now: int) -> Steps[list[Row]]:
+        """Run a query, of whichever kind the session knows, that may leave rows of history."""
         if self._days is not None:
             yield from self._make_sure_of(now)
         try:

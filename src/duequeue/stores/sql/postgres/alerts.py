@@ -10,11 +10,11 @@ from time import monotonic
 
 import psycopg
 
-from duequeue.alerts import OnAlert
-from duequeue.shared import Shared
-from duequeue.stores.sql.note import Note
+from duequeue.port.alerts import OnAlert
+from duequeue.process.shared import Shared
 from duequeue.stores.sql.postgres.settings import Settings
 from duequeue.stores.sql.postgres.statements import queries
+from duequeue.stores.sql.wakeup_note import Note
 
 logger = logging.getLogger("duequeue.postgres")
 

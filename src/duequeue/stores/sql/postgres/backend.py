@@ -1,11 +1,10 @@
 """`postgresql://user:password@host:port/database`, through psycopg 3."""
 
-from duequeue.alerts import Alerts, OnAlert
-from duequeue.store import AsyncSession, Session, Steps
+from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
-from duequeue.stores.sql.history import SqlHistoryTable
-from duequeue.stores.sql.migrate import schema_script
-from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.history_table import SqlHistoryTable
+from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
 from duequeue.stores.sql.postgres.session import BorrowedPostgresSession, PostgresSession
 from duequeue.stores.sql.postgres.session_async import (
@@ -13,6 +12,7 @@ from duequeue.stores.sql.postgres.session_async import (
     BorrowedAsyncPostgresSession,
 )
 from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.store import SqlStore
 
 DIALECT = "postgres"
 

@@ -10,10 +10,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from duequeue.steps import drive_async
-from duequeue.store import Operation
+from duequeue.drive.steps import drive_async
+from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
-from duequeue.stores.sql.postgres.arrays import register_arrays
+from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.errors import Address, must_reconnect
 from duequeue.stores.sql.postgres.integers import register_integers
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated

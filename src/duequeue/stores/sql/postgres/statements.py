@@ -3,9 +3,9 @@
 import re
 from functools import cache
 
+from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
-from duequeue.stores.sql.postgres.arrays import arrays
-from duequeue.stores.sql.queries import load_queries
+from duequeue.stores.sql.postgres.adapters import arrays
 
 _PARAMETER = re.compile(r":([a-z_]+)")
 

@@ -6,7 +6,7 @@ import threading
 from functools import partial
 from time import monotonic
 
-from duequeue.alerts import OnAlert
+from duequeue.port.alerts import OnAlert
 from duequeue.stores.sql.sqlite.file_connection import FileConnection
 
 logger = logging.getLogger("duequeue.sqlite")

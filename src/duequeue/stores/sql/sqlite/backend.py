@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from duequeue.alerts import Alerts, OnAlert
-from duequeue.store import AsyncSession, Session, Steps
+from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
-from duequeue.stores.sql.history import SqlHistoryTable
-from duequeue.stores.sql.migrate import schema_script
-from duequeue.stores.sql.operations import SqlStore
+from duequeue.stores.sql.history_table import SqlHistoryTable
+from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.session import BorrowedSqliteSession, SqliteSession
+from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.threaded import InlineSession, ThreadedSession
 
 DIALECT = "sqlite"

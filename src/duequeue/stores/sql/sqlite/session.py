@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from duequeue.drive.steps import drive
 from duequeue.errors import StoreError
-from duequeue.steps import drive
-from duequeue.store import Operation
+from duequeue.port.store import Operation
+from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -19,7 +20,6 @@ from duequeue.stores.sql.commands import (
     Row,
     Script,
 )
-from duequeue.stores.sql.queries import load_queries
 from duequeue.stores.sql.sqlite.durability import Durability
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.file_connection import FileConnection

@@ -1,0 +1,1 @@
+"""Hands messages to a handler as they fall due."""

@@ -1,0 +1,112 @@
+"""What a consumer asks of its queue, many messages at a time."""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TypeVar
+
+from duequeue.consumer.workload import Done
+from duequeue.drive.actions import Flow
+from duequeue.flows.context import Context
+from duequeue.flows.settling import storable
+from duequeue.flows.telling import tell_buried, tell_lost
+from duequeue.instants import MILLISECOND
+from duequeue.leased import Parcel
+from duequeue.port.store import Burial, Lease, Release, Steps
+from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+def verdict_on(
+    context: Context[T], parcel: Parcel[T], outcome: object, rules: Rules
+) -> Verdict | None:
+    """Judge what a handler returned or raised; None if there is nothing left to settle."""
+    if parcel.lost:
+        return None
+    if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
+        words = "queue %r: the handler failed on %r, attempt %d"
+        logger.warning(words, context.name, parcel.key, parcel.attempt, exc_info=outcome)
+    if parcel.settled:
+        return None
+    try:
+        return judge(outcome, parcel.attempt, rules)
+    except Exception:  # a backoff of the user's own making; the message must not be kept for it
+        logger.exception("queue %r: no verdict on %r", context.name, parcel.key)
+        return Released(timedelta(0))
+
+
+def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
+    """Group what is to be settled, so that one kind of it may fail without the others."""
+    groups: dict[type, list[Done[P]]] = {}
+    for each in done:
+        groups.setdefault(type(each.verdict), []).append(each)
+    return list(groups.values())
+
+
+def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
+    """Carry out verdicts, each kind in one statement."""
+    now = context.now()
+    acks: list[Lease] = []
+    releases: list[Release] = []
+    burials: list[Burial] = []
+    for parcel, verdict in done:
+        match verdict:
+            case Acked():
+                acks.append(parcel.lease)
+            case Released(delay):
+                releases.append(Release(parcel.lease, now + delay // MILLISECOND))
+            case Parked(reason):
+                burials.append(Burial(parcel.lease, parcel.attempt, storable(reason)))
+    won: set[int] = set()
+    if acks:
+        won |= yield from context.run(partial(context.store.ack, acks, now))
+    if releases:
+        won |= yield from context.run(partial(context.store.release, releases))
+        yield from context.announce(min(release.due_at for release in releases), now)
+    if burials:
+        won |= yield from context.run(partial(context.store.bury, burials, now))
+    parcels = [parcel for parcel, _ in done]
+    tell_buried(context, parcels, burials, won)
+    tell_lost(context, parcels, won)
+
+
+def give_back(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+    """Return messages that nobody has begun to handle, as if they had never been delivered."""
+    if parcels:
+        leases = [parcel.lease for parcel in parcels]
+        yield from context.run(partial(context.store.give_back, leases))
+        now = context.now()
+        yield from context.announce(min(parcel.due_millis for parcel in parcels), now)
+
+
+def abandon(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+    """Release messages whose handlers were given up on; they were delivered, and that counts."""
+    return settle(context, [Done(parcel, Released(timedelta(0))) for parcel in parcels])
+
+
+def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]:
+    """Extend the leases that are a third over, all in one statement, and note those lost."""
+    now = context.now()
+    aging = [each for each in parcels if each.lease_left(now) * 3 < context.lease * 2]
+    while aging:
+        # A message that came again while its lost lease is still in hand stands here twice.
+        once = {parcel.lease.id: parcel for parcel in aging}
+        leases = [parcel.lease for parcel in once.values()]
+        won, now = yield from context.run_at_once(partial(_extend, context, leases))
+        for parcel in once.values():
+            if parcel.lease.id in won:
+                parcel.extended_to(now + context.lease)
+            elif not parcel.settled:
+                logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
+                lost.append(parcel)
+        tell_lost(context, (each for each in once.values() if not each.settled), won)
+        aging = [parcel for parcel in aging if once[parcel.lease.id] is not parcel]
+
+
+def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:
+    return context.store.extend(leases, now + context.lease)

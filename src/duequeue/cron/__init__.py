@@ -1,0 +1,1 @@
+"""Keeps the ticks of schedules in a queue."""

@@ -1,0 +1,169 @@
+"""Recurring messages, blocking."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+
+from duequeue.cron import installing
+from duequeue.cron.cron_status import CronStatus
+from duequeue.cron.scheduler import Entry, Scheduler, scheduler
+from duequeue.cron.upkeep import Upkeep
+from duequeue.drive.actions import Flow
+from duequeue.flows.context import Context
+from duequeue.schedules.config_hash import ConfigHash
+from duequeue.schedules.crontab import Crontab
+from duequeue.schedules.misfire import Misfire
+from duequeue.schedules.schedule import Daily
+from duequeue.schedules.tick import CronMessage
+
+T = TypeVar("T")
+
+# `list` is a method here.
+Statuses: TypeAlias = list[CronStatus]
+
+
+class CronHandle:
+    """An installed cron on this node: closing it stops it here, and leaves its ticks."""
+
+    def __init__(self, prefix: str, entry: Entry, scheduler: Scheduler) -> None:
+        self.prefix = prefix
+        self._entry = entry
+        self._scheduler = scheduler
+
+    @property
+    def active(self) -> bool:
+        """Whether it still runs here: not closed, not uninstalled, not replaced by another."""
+        return self._entry in self._scheduler
+
+    def close(self) -> None:
+        """Stop at once; a run in progress ends first. Closing twice is fine."""
+        self._scheduler.remove(self._entry)
+
+    def refresh(self) -> None:
+        """Look now whether a tick is to be created, as every node does now and then."""
+        self._scheduler.run_now(self._entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<CronHandle {self.prefix!r}>"
+
+
+class Cron(Generic[T]):
+    """The crons of one queue.
+
+    A tick's key is `<prefix>/<config hash>/<UTC time>`, so each comes once, however many nodes
+    install the same cron.
+    """
+
+    def __init__(self, drive: Callable[[Flow[Any]], Any], context: Context[T]) -> None:
+        self._drive = drive
+        self._context = context
+        self._handles: set[CronHandle] = set()
+
+    def install_tick(
+        self, config_hash: ConfigHash, prefix: str, messages: Iterable[CronMessage[T]]
+    ) -> int:
+        """Offer these ticks and remove those of other configurations; count the new ones.
+
+        All in one transaction. Only ticks that nobody was given yet are removed or replaced.
+        """
+        created: int = self._drive(
+            installing.install_tick(self._context, config_hash, prefix, messages)
+        )
+        return created
+
+    def uninstall_tick(self, config_hash: ConfigHash, prefix: str) -> int:
+        """Remove and count the undelivered ticks of exactly this prefix and configuration."""
+        removed: int = self._drive(installing.uninstall_tick(self._context, config_hash, prefix))
+        return removed
+
+    def install(
+        self,
+        config_hash: ConfigHash,
+        prefix: str,
+        interval: timedelta,
+        generate: Callable[[datetime], Iterable[CronMessage[T]]],
+    ) -> CronHandle:
+        """Install what `generate` returns for the present instant, now and every interval."""
+        upkeep = installing.generated(self._context, config_hash, prefix, interval, generate)
+        return self._start(prefix, upkeep)
+
+    def install_daily_schedule(
+        self,
+        prefix: str,
+        schedule: Daily,
+        payload: T | Callable[[datetime], T],
+        *,
+        misfire: Misfire | None = None,
+    ) -> CronHandle:
+        """Have a message at given local times of every day."""
+        upkeep = installing.daily(self._context, prefix, schedule, payload, misfire)
+        return self._start(prefix, upkeep)
+
+    def install_periodic_tick(
+        self,
+        prefix: str,
+        period: timedelta,
+        payload: T | Callable[[datetime], T],
+        *,
+        misfire: Misfire | None = None,
+    ) -> CronHandle:
+        """Have a message at the multiples of a period since the epoch."""
+        upkeep = installing.periodic(self._context, prefix, period, payload, misfire)
+        return self._start(prefix, upkeep)
+
+    def install_expression(
+        self,
+        prefix: str,
+        crontab: Crontab,
+        payload: T | Callable[[datetime], T],
+        *,
+        misfire: Misfire | None = None,
+    ) -> CronHandle:
+        """Have a message whenever a crontab expression matches."""
+        upkeep = installing.expression(self._context, prefix, crontab, payload, misfire)
+        return self._start(prefix, upkeep)
+
+    def pause(self, prefix: str) -> bool:
+        """Remove the undelivered ticks and create none, on any node; False if it was so before."""
+        paused: bool = self._drive(installing.pause(self._context, prefix))
+        return paused
+
+    def resume(self, prefix: str) -> bool:
+        """Create ticks again: here at once, on other nodes within a minute; False if not paused."""
+        resumed: bool = self._drive(installing.resume(self._context, prefix))
+        for handle in tuple(self._handles):
+            if handle.prefix == prefix:
+                handle.refresh()
+        return resumed
+
+    def list(self) -> Statuses:
+        """Tell what is installed in this queue, by whichever node."""
+        found: Statuses = self._drive(installing.list_crons(self._context))
+        return found
+
+    def close(self) -> None:
+        """Stop every cron installed through this queue; closing the queue does that too."""
+        while self._handles:
+            self._handles.pop().close()
+
+    def _start(self, prefix: str, upkeep: Upkeep[T]) -> CronHandle:
+        next_run: int | None = self._drive(upkeep.begin())
+        entry = Entry(self._context.clock, lambda: self._drive(upkeep.run()))
+        handle = CronHandle(prefix, entry, scheduler())
+        if next_run is not None:
+            scheduler().add(entry, next_run)
+        self._handles.difference_update([each for each in tuple(self._handles) if not each.active])
+        self._handles.add(handle)
+        return handle

@@ -1,0 +1,107 @@
+"""One task per event loop for all of its crons."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+from duequeue.clock import Clock, ManualClock
+from duequeue.cron.agenda import Agenda
+from duequeue.cron.scheduler import CLOSE_WITHIN
+from duequeue.errors import QueueClosed
+from duequeue.wakeups.bell import Bell
+
+
+class AsyncEntry:
+    """Something to do again and again: `run` returns when, in milliseconds, or None for never."""
+
+    def __init__(self, clock: Clock, run: Callable[[], Awaitable[int | None]]) -> None:
+        self.clock = clock
+        self._run = run
+        self._running = asyncio.Lock()
+        self._closed = False
+
+    async def run(self) -> int | None:
+        """Run, unless closed; whoever returns None is."""
+        async with self._running:
+            at = None
+            with suppress(QueueClosed):
+                at = None if self._closed else await self._run()
+            if at is None:
+                self._closed = True
+            return at
+
+    async def close(self) -> None:
+        """Never run again; a run in progress ends first."""
+        self._closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_WITHIN), self._running:
+                pass
+
+
+class AsyncScheduler:
+    """Runs entries when their time comes; the task begins and ends with them."""
+
+    def __init__(self) -> None:
+        self._bell = Bell()
+        self._agenda: Agenda[AsyncEntry] = Agenda()
+        self._unsubscribe: dict[AsyncEntry, Callable[[], None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def __contains__(self, entry: AsyncEntry) -> bool:
+        return entry in self._agenda
+
+    def add(self, entry: AsyncEntry, at: int) -> None:
+        """Run the entry from then on."""
+        self._agenda.plan(entry, entry.clock, at)
+        if isinstance(entry.clock, ManualClock):
+            self._unsubscribe[entry] = entry.clock.subscribe(self._bell.ring_all)
+        if self._task is None:
+            self._task = asyncio.create_task(self._work(), name="duequeue-cron")
+        self._bell.ring_all()
+
+    async def run_now(self, entry: AsyncEntry) -> None:
+        """Run an entry here and at once, if it is still planned."""
+        if entry in self:
+            self._plan_again(entry, await entry.run())
+            self._bell.ring_all()
+
+    async def remove(self, entry: AsyncEntry) -> None:
+        """Stop the entry."""
+        self._cancel(entry)
+        self._bell.ring_all()
+        await entry.close()
+
+    async def _work(self) -> None:
+        try:
+            while True:
+                heard = self._bell.rings
+                next_up = self._agenda.next_up()
+                if next_up is None:
+                    return
+                if next_up.seconds > 0:
+                    await self._bell.wait_async(heard, 0, next_up.seconds)
+                else:
+                    self._plan_again(next_up.entry, await next_up.entry.run())
+        finally:
+            self._task = None
+
+    def _plan_again(self, entry: AsyncEntry, at: int | None) -> None:
+        if at is None:
+            self._cancel(entry)
+        elif entry in self._agenda:
+            self._agenda.plan(entry, entry.clock, at)
+
+    def _cancel(self, entry: AsyncEntry) -> None:
+        self._agenda.cancel(entry)
+        unsubscribe = self._unsubscribe.pop(entry, None)
+        if unsubscribe is not None:
+            unsubscribe()
+
+
+_schedulers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncScheduler] = WeakKeyDictionary()
+
+
+def scheduler() -> AsyncScheduler:
+    """Return the scheduler of the running event loop."""
+    return _schedulers.setdefault(asyncio.get_running_loop(), AsyncScheduler())

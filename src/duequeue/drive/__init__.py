@@ -1,0 +1,1 @@
+"""How the generators of stores and queues are run, blocking or awaiting."""

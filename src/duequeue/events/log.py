@@ -1,0 +1,70 @@
+"""Events as structured log records: an ordinary listener."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import timedelta
+from typing import Protocol
+
+from duequeue.events.events import Buried, Event, Events, Handled, LeaseLost, StoreFailed
+
+logger = logging.getLogger("duequeue.events")
+
+
+class Observable(Protocol):
+    """A queue of either face."""
+
+    @property
+    def name(self) -> str:
+        """The name it was opened under."""
+
+    @property
+    def events(self) -> Events:
+        """What happens in it."""
+
+
+def log_events(queue: Observable) -> Callable[[], None]:
+    """Log what happens in a queue to `duequeue.events`, and return the undoing.
+
+    The everyday is DEBUG, the rest INFO. Each record has the event's fields in `record.duequeue`.
+    """
+    return queue.events.subscribe(_log)
+
+
+def _log(event: Event) -> None:
+    level = _level(event)
+    if logger.isEnabledFor(level):
+        told = _told(event)
+        text = " ".join(f"{name}={value!r}" for name, value in told.items() if name != "event")
+        logger.log(level, "%s %s", told["event"], text, extra={"duequeue": told})
+
+
+def _level(event: Event) -> int:
+    match event:
+        case Buried() | LeaseLost() | StoreFailed():
+            return logging.INFO
+        case Handled(error=error) if error is not None:
+            return logging.INFO
+        case _:
+            return logging.DEBUG
+
+
+def _told(event: Event) -> dict[str, object]:
+    """Return an event as plain values, which any formatter can write."""
+    told: dict[str, object] = {"event": type(event).__name__}
+    for field in fields(event):
+        if field.name != "verdict":
+            told[field.name] = _plain(getattr(event, field.name))
+    if isinstance(event, Handled):
+        told["outcome"] = event.outcome
+    return told
+
+
+def _plain(value: object) -> object:
+    match value:
+        case timedelta():
+            return value.total_seconds()
+        case BaseException():
+            return repr(value)
+        case _:
+            return value

@@ -1,0 +1,83 @@
+"""A leased message: what both kinds of delivery tell about it."""
+
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from duequeue.headers import decode_headers
+from duequeue.instants import from_millis
+from duequeue.port.store import Claimed
+
+T = TypeVar("T")
+
+
+class Parcel(Generic[T]):
+    """The facts of one delivery. The means to settle it come with the face.
+
+    `settled` is set by whoever settles it first in this process, `lost` by a consumer that has
+    learned that the lease is gone.
+    """
+
+    __slots__ = (
+        "_asked_at",
+        "_headers",
+        "_lease_until",
+        "attempt",
+        "key",
+        "lease",
+        "lost",
+        "payload",
+        "queue_name",
+        "settled",
+    )
+
+    def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
+        self.queue_name = queue_name
+        self.lease, self.key, _, self._asked_at, self.attempt, self._headers = claimed
+        self.payload = payload
+        self._lease_until = lease_until
+        self.settled = False
+        self.lost = False
+
+    @property
+    def due_at(self) -> datetime:
+        """The instant the producer asked for."""
+        return from_millis(self._asked_at)
+
+    @property
+    def delivered_at(self) -> datetime:
+        """The instant this lease began."""
+        return from_millis(self.lease.delivered_at)
+
+    @property
+    def lease_until(self) -> datetime:
+        """The instant this lease ends, as far as this process has extended it."""
+        return from_millis(self._lease_until)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the producer sent beside the payload."""
+        return decode_headers(self._headers)
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether the message was delivered before."""
+        return self.attempt > 1
+
+    @property
+    def due_millis(self) -> int:
+        """The instant the producer asked for, in milliseconds."""
+        return self._asked_at
+
+    def lease_left(self, now: int) -> int:
+        """Return for how many milliseconds the lease is good."""
+        return self._lease_until - now
+
+    def extended_to(self, until: int) -> None:
+        """Note a lease's new end."""
+        self._lease_until = until
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.key!r} of {self.queue_name!r}, "
+            f"due {self.due_at.isoformat()}, attempt {self.attempt}>"
+        )

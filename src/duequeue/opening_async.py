@@ -1,0 +1,64 @@
+"""An asynchronous queue on its way: awaiting it, or entering it, opens it."""
+
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
+
+from duequeue.drive.actions import performer_async
+from duequeue.drive.steps import drive_async
+from duequeue.flows.context import Context
+from duequeue.flows.opening import Opening
+from duequeue.port.store import AsyncSession, Backend
+
+
+class Closable(Protocol):
+    """What can be closed again."""
+
+    async def close(self) -> None:
+        """Close it."""
+
+
+Q = TypeVar("Q", bound=Closable)
+
+
+class OpeningQueue(Generic[Q]):
+    """What `AsyncQueue.open` returns."""
+
+    def __init__(
+        self, checked: Opening[Any], make: Callable[[Backend, Context[Any], AsyncSession], Q]
+    ) -> None:
+        self._checked = checked
+        self._make = make
+        self._opened: Q | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"the queue is not open yet, so it has no {name!r}: "
+            "use `async with AsyncQueue.open(…) as queue`, or `queue = await AsyncQueue.open(…)`"
+        )
+
+    def __await__(self) -> Generator[Any, Any, Q]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Q:
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _open(self) -> Q:
+        backend = self._checked.backend
+        session = backend.async_session()
+        try:
+            context = await drive_async(self._checked.flow(), performer_async(session))
+        except BaseException:
+            await session.close()
+            raise
+        return self._make(backend, context, session)

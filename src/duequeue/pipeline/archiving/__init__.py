@@ -1,0 +1,1 @@
+"""Archive: history becomes Parquet."""

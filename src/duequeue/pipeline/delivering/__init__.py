@@ -1,0 +1,1 @@
+"""Deliver: messages are handled on executors."""

@@ -1,0 +1,175 @@
+"""A handler at work on an executor: what it returns for each message, and what fails, settled."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.flows.settling import storable
+from duequeue.instants import from_millis, span_to_millis
+from duequeue.port.bulk import BatchId
+from duequeue.port.store import Burial, Lease, Release
+from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.options import Options
+from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
+
+logger = logging.getLogger("duequeue.pipeline")
+
+CODECS: dict[str, Codec[Any]] = {"json": JsonCodec(), "text": TextCodec(), "bytes": BytesCodec()}
+
+OUTCOME = pa.struct([("outcome", pa.string()), ("result", pa.string())])
+_NAMES = {Acked: "acked", Released: "released", Parked: "buried"}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message in the hands of a handler on an executor."""
+
+    key: str
+    payload: Any
+    due_at: datetime
+    attempt: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[list[Received]], Sequence[Any] | None]
+
+
+@dataclass(frozen=True)
+class Handling:
+    """How messages are handled: by whom, how many at a time, and what failures lead to."""
+
+    handler: Handler
+    options: Options
+    rules: Rules
+    batch: int
+
+    def outcomes(self, messages: pa.Array) -> pa.Array:
+        """Handle messages, settle what failed, and tell of each what became of it.
+
+        Their instants are milliseconds: a datetime in the session's zone may not hold the first
+        and the last ones.
+        """
+        rows = messages.to_pylist()
+        told: list[dict[str, str | None]] = []
+        for start in range(0, len(rows), self.batch):
+            told += self._handle(rows[start : start + self.batch])
+        return pa.array(told, OUTCOME)
+
+    def _handle(self, rows: list[dict[str, Any]]) -> list[dict[str, str | None]]:
+        outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
+        tell_of_errors([row["key"] for row in rows], outcomes)
+        verdicts = [
+            judge(outcome, row["attempt"], self.rules)
+            for outcome, row in zip(outcomes, rows, strict=True)
+        ]
+        self._settle(
+            [
+                (row, verdict)
+                for row, verdict in zip(rows, verdicts, strict=True)
+                if not isinstance(verdict, Acked)
+            ]
+        )
+        return [
+            {"outcome": _NAMES[type(verdict)], "result": getattr(outcome, "encoded", None)}
+            for outcome, verdict in zip(outcomes, verdicts, strict=True)
+        ]
+
+    def _settle(self, failed: list[tuple[dict[str, Any], Verdict]]) -> None:
+        """Release or bury apart from the batch, whose ack will then pass them by."""
+        if not failed:
+            return
+        held = failed[0][0]["lease"]
+        batch = BatchId(held["consumer"], held["sequence"])
+        with OpenBulk(self.options) as bulk:
+            now = bulk.now()
+            releases, burials = [], []
+            for row, verdict in failed:
+                lease = Lease(row["lease"]["id"], 0, now)
+                if isinstance(verdict, Parked):
+                    attempts = row["attempt"] - 1 if self._is_used_up(row) else row["attempt"]
+                    burials.append(Burial(lease, attempts, storable(verdict.reason)))
+                elif isinstance(verdict, Released):
+                    releases.append(Release(lease, now + span_to_millis(verdict.delay, "delay")))
+            if releases:
+                bulk.run(partial(bulk.store.release, batch, releases))
+            if burials:
+                bulk.run(partial(bulk.store.bury, batch, burials, now))
+
+    def _received(self, row: dict[str, Any]) -> Received | Bury:
+        """Return what to hand over; what cannot be delivered is to be buried."""
+        if self._is_used_up(row):
+            return Bury(f"max_attempts: delivered {row['attempt'] - 1} times without an ack")
+        try:
+            payload = CODECS[self.options.codec].decode(row["payload"])
+        except Exception as error:  # noqa: BLE001 - any error out of decode means undecodable
+            return Bury(f"undecodable payload: {error!r}")
+        headers = dict(row["headers"] or {})
+        return Received(row["key"], payload, from_millis(row["due_at"]), row["attempt"], headers)
+
+    def _is_used_up(self, row: dict[str, Any]) -> bool:
+        """Tell whether a message has been delivered as often as it may be."""
+        most = self.rules.max_attempts
+        return most is not None and row["attempt"] > most
+
+
+def tell_of_errors(keys: list[str], outcomes: list[object]) -> None:
+    """Log why messages fail, once for all that were handed over together."""
+    errors = [
+        (key, outcome)
+        for key, outcome in zip(keys, outcomes, strict=True)
+        if isinstance(outcome, Exception) and not isinstance(outcome, Bury | Retry)
+    ]
+    if errors:
+        key, error = errors[0]
+        logger.warning("%d of %d messages failed, first %r: %r", len(errors), len(keys), key, error)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a handler returned for a message, as JSON; None if that was nothing."""
+
+    encoded: str | None
+
+
+def outcomes_of(handler: Handler, received: list[Received | Bury]) -> list[object]:
+    """Hand messages over together; if that fails, one by one, so that only the bad ones fail."""
+    outcomes: list[object] = list(received)
+    good = [(at, each) for at, each in enumerate(received) if isinstance(each, Received)]
+    try:
+        answers = _answers(handler, [each for _, each in good])
+    except Exception:  # noqa: BLE001 - whatever it is, it is found again below, with its message
+        answers = [_answer_alone(handler, each) for _, each in good]
+    for (at, _), answer in zip(good, answers, strict=True):
+        outcomes[at] = answer
+    return outcomes
+
+
+def _answer_alone(handler: Handler, received: Received) -> object:
+    try:
+        return _answers(handler, [received])[0]
+    except Exception as error:  # noqa: BLE001 - a handler may raise anything; `judge` decides
+        return error
+
+
+def _answers(handler: Handler, received: list[Received]) -> list[object]:
+    returned = handler(received) if received else []
+    if returned is None:
+        return [Result(None)] * len(received)
+    if isinstance(returned, str | bytes) or len(returned) != len(received):
+        raise TypeError("handler must return None, or a list with one result for each message")
+    return [_answer(each) for each in returned]
+
+
+def _answer(returned: object) -> object:
+    if returned is None:
+        return Result(None)
+    if isinstance(returned, BaseException | type):
+        return returned
+    return Result(msgspec.json.encode(returned).decode())

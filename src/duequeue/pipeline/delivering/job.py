@@ -1,0 +1,142 @@
+"""`deliver`: a queue's messages handled on executors, acked when their micro-batch is committed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructType
+
+from duequeue.backoff import Backoff
+from duequeue.connect import absolute
+from duequeue.pipeline.arrow_functions import arrow_udf
+from duequeue.pipeline.delivering.handling import CODECS, Handler, Handling
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.progress import Progress, Silence
+from duequeue.pipeline.streaming_query import Counts, Tally, run_query
+from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.options import Options, parse
+from duequeue.spark.read_rows import LEASE, LEASE_TYPE, full_schema
+from duequeue.spark.source import DueQueueSource
+from duequeue.verdict import Rules
+
+READ = ("key", "payload", "headers", "due_at", "attempt")
+OBSERVED = "delivered"
+
+
+class Delivered(NamedTuple):
+    """What became of the messages."""
+
+    acked: int = 0
+    released: int = 0
+    buried: int = 0
+
+
+@dataclass(frozen=True)
+class ToQueue:
+    """Results as messages of a queue, due at once, under the keys of what was handled."""
+
+    url: str = field(repr=False)
+    queue: str
+
+
+Results: TypeAlias = str | Path | ToQueue | None
+
+
+def deliver(  # noqa: PLR0913 - all but four may be left out
+    spark: SparkSession,
+    *,
+    url: str,
+    queue: str,
+    handler: Handler,
+    checkpoint: str | Path,
+    results: Results = None,
+    batch: int = 100,
+    backoff: Backoff | None = None,
+    max_attempts: int | None = None,
+    forever: bool = False,
+    progress: Progress | None = None,
+    **options: str | int,
+) -> Delivered:
+    """Hand what is due to `handler` on executors, and write what it returns.
+
+    A message that fails is released with backoff, or buried after `max_attempts`; the others of
+    its batch go on. Interrupted at any point, it goes on from `checkpoint` when it is run again.
+    """
+    given = {**options, "url": absolute(url), "queue": queue, "payloadType": "binary"}
+    parsed = parse(given)
+    _check(parsed, batch, max_attempts)
+    OpenBulk(parsed).close()  # a database that cannot be reached is told of at once
+    handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
+    handled = handled_frame(_messages(spark, given, parsed), handling)
+    writer = _writer(spark, handled, results, parsed)
+    told, tally = progress or Silence(), Tally(OBSERVED)
+    told.step(f"delivering {queue}")
+    run_query(
+        spark,
+        writer.option("checkpointLocation", Folder(spark, checkpoint).path),
+        tally,
+        lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),
+        forever=forever,
+    )
+    return Delivered(**tally.counts)
+
+
+def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
+    """Handle messages, count the outcomes, and keep those that were acked."""
+
+    def handle(rows: pa.Array) -> pa.Array:
+        return handling.outcomes(rows)
+
+    handler = arrow_udf(handle, "struct<outcome: string, result: string>", once=True)
+    given = F.struct(*messages.columns).withField("due_at", F.unix_millis("due_at"))
+    counts = [F.count_if(F.col("outcome") == name).alias(name) for name in Delivered._fields]
+    return (
+        messages.withColumn("handled", handler(given))
+        .select(*READ, "handled.*")
+        .observe(OBSERVED, *counts)
+        .where("outcome = 'acked'")
+        .drop("outcome")
+    )
+
+
+def in_words(counts: Counts) -> str:
+    """Say how many there were of each."""
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "none yet"
+
+
+def _check(parsed: Options, batch: int, max_attempts: int | None) -> None:
+    if parsed.codec not in CODECS:
+        raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {parsed.codec!r}")
+    for name, value in (("batch", batch), ("max_attempts", max_attempts)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be a whole number above 0, not {value}")
+
+
+def _messages(spark: SparkSession, given: Mapping[str, str | int], parsed: Options) -> DataFrame:
+    columns = [each for each in full_schema(parsed).fields if each.name in READ]
+    schema = StructType(columns).add(LEASE, LEASE_TYPE)
+    return spark.readStream.format(DueQueueSource.name()).options(**given).schema(schema).load()
+
+
+def _writer(
+    spark: SparkSession, handled: DataFrame, results: Results, parsed: Options
+) -> DataStreamWriter:
+    if results is None:
+        return handled.writeStream.format("noop")
+    if isinstance(results, ToQueue):
+        given = {"url": absolute(results.url), "queue": results.queue}
+        target = parse(given)
+        if (target.url, target.kind) == (parsed.url, parsed.kind):
+            raise ValueError("results must not go to the queue that is read: it would never end")
+        messages = handled.where("result IS NOT NULL").select(
+            "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")
+        )
+        return messages.writeStream.format(DueQueueSource.name()).options(**given)
+    if parsed.codec != "bytes":
+        handled = handled.withColumn("payload", F.col("payload").cast("string"))
+    return handled.writeStream.format("parquet").option("path", Folder(spark, results).path)

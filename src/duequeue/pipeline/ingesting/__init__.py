@@ -1,0 +1,1 @@
+"""Ingest: files or tables become messages."""

@@ -1,0 +1,1 @@
+"""Report: what the archive shows, as a page."""

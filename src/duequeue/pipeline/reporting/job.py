@@ -1,0 +1,129 @@
+"""`report`: how many, how late, what went wrong, what is to come; a page, and its tables."""
+
+from datetime import UTC, timedelta
+from functools import reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - so it is written everywhere
+
+from duequeue.clock import Clock, SystemClock
+from duequeue.connect import absolute, backend_for, bulk_backend_for
+from duequeue.history import History
+from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
+from duequeue.pipeline.history_source import SETTLED, queue_and_type
+from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.reporting.frames import HOUR, facts, forecast, start_of
+from duequeue.pipeline.reporting.page import STEPS, Period, page
+from duequeue.pipeline.reporting.tables import Tables
+from duequeue.spark import DueQueueSource, register
+
+PAGE = "report.html"
+
+
+class Report(NamedTuple):
+    """Where the page is, and how many messages it is about."""
+
+    page: Path
+    settled: int
+
+
+def report(
+    spark: SparkSession,
+    *,
+    folder: str | Path,
+    archive: str | Path | None = None,
+    url: str | None = None,
+    days: int = 7,
+    step: timedelta = HOUR,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Report on an archive, on what a database still has of its history, or on both.
+
+    What is to come is told of a database only.
+    """
+    if archive is None and url is None:
+        raise ValueError("name an archive, a url, or both: there is nothing to report on")
+    if type(days) is not int or days < 1:
+        raise ValueError(f"days must be a whole number above 0, not {days!r}")
+    if step not in STEPS:
+        raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
+    now = (clock or SystemClock()).now().astimezone(UTC)
+    period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
+    where, told = Path(folder), progress or Silence()
+    with following(spark, told, "reading"):
+        settled, scheduled = _read(spark, archive, url, period)
+    counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
+    try:
+        with following(spark, told, "counting"):
+            tables = Tables.of(counted, forecast(scheduled, now))
+    finally:
+        counted.unpersist()
+    told.step("drawing")
+    names = tables.write(where / "tables")
+    (where / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
+    return Report(where / PAGE, tables.total["settled"][0].as_py())
+
+
+def _read(
+    spark: SparkSession, archive: str | Path | None, url: str | None, period: Period
+) -> tuple[DataFrame, DataFrame]:
+    """Return what was settled, and what is scheduled.
+
+    Rows go from the database into the archive and are then removed. So the database is read first:
+    what is on its way meanwhile is found twice, and counted once, instead of not at all.
+    """
+    folder = None if archive is None else _existing(spark, archive)
+    if url is None:
+        return _archived(spark, folder, period), _scheduled(spark, "", [])
+    bulk_backend_for(absolute(url))  # says what is wrong with it
+    with History.open(url) as history:
+        live = _live(spark, url, history, period)
+        scheduled = _scheduled(spark, url, history.kinds())
+    archived = _archived(spark, folder, period)
+    return archived.unionByName(live.join(archived, IDENTITY, "left_anti")), scheduled
+
+
+def _existing(spark: SparkSession, archive: str | Path) -> Folder:
+    folder = Folder(spark, archive)
+    if not folder.has(""):
+        raise ValueError(
+            f"archive {folder.path} is not there: run the archive job first, or leave it out"
+        )
+    return folder
+
+
+def _archived(spark: SparkSession, folder: Folder | None, period: Period) -> DataFrame:
+    if folder is None:
+        return spark.createDataFrame([], SETTLED)
+    days = archived_rows(spark, folder, period.since.date(), period.now.date())
+    return days.select(*SETTLED.fieldNames())
+
+
+def _live(spark: SparkSession, url: str, history: History, period: Period) -> DataFrame:
+    """Read what the database has now: a checkpoint, since a second look would find less."""
+    days = sorted({found.day for found in history.days() if found.day >= period.since.date()})
+    frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
+    rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
+    return rows.localCheckpoint()
+
+
+def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
+    register(spark)
+    frames = []
+    for kind in kinds:
+        queue, codec = queue_and_type(kind)
+        source = spark.read.format(DueQueueSource.name()).schema("deliver_at timestamp")
+        messages = source.options(url=absolute(url), queue=queue, codec=codec).load()
+        frames.append(messages.select(F.lit(queue).alias("queue"), "deliver_at"))
+    nothing = spark.createDataFrame([], "queue string, deliver_at timestamp")
+    return reduce(DataFrame.unionByName, frames, nothing)
+
+
+def _sources(archive: str | Path | None, url: str | None) -> list[str]:
+    """Name the sources, without secrets."""
+    named = [] if archive is None else [f"the archive in {Path(archive).name}"]
+    return named if url is None else [*named, backend_for(url).address]

@@ -1,0 +1,42 @@
+"""The tables of a report, small enough for one machine, as files for whoever calculates on."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+from pyspark.sql import DataFrame
+
+from duequeue.pipeline.reporting.frames import by_attempts, measured
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What was counted, from the whole to the parts."""
+
+    total: pa.Table
+    by_queue: pa.Table
+    by_queue_and_time: pa.Table
+    by_queue_and_attempts: pa.Table
+    forecast: pa.Table
+
+    @classmethod
+    def of(cls, counted: DataFrame, expected: DataFrame) -> "Tables":
+        """Have Spark count; what comes back has a row for each queue and step of time."""
+        return cls(
+            total=measured(counted).toArrow(),
+            by_queue=measured(counted, "queue").orderBy("queue").toArrow(),
+            by_queue_and_time=measured(counted, "queue", "at").orderBy("at", "queue").toArrow(),
+            by_queue_and_attempts=by_attempts(counted).orderBy("queue", "attempts").toArrow(),
+            forecast=expected.orderBy("at", "queue").toArrow(),
+        )
+
+    def write(self, folder: Path) -> list[str]:
+        """Write each as Parquet and as CSV, and return their names."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [field.name for field in fields(self)]
+        for name in names:
+            table: pa.Table = getattr(self, name)
+            parquet.write_table(table, folder / f"{name}.parquet")
+            csv.write_csv(table, folder / f"{name}.csv")
+        return names

@@ -1,0 +1,125 @@
+"""Crontab expressions as schedules.
+
+cronsim reads the expression and walks the calendar in plain local time; which instant a local time
+means is decided by the wall clock, by the same rule as for `Daily`.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cronsim import CronSim, CronSimError
+
+from duequeue.schedules.schedule import next_on_wall_clock
+from duequeue.schedules.zones import canonical_name
+
+MAX_EXPRESSION_LENGTH = 500
+_ANY_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time, as the calendar knows no zone
+
+
+@dataclass(frozen=True, slots=True)
+class Crontab:
+    """Ticks at the local minutes that match a five-field expression.
+
+    The fields are minute, hour, day-of-month, month, day-of-week; each takes `*`, values, names,
+    ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. When both days are
+    restricted, either may match, unless one of them starts with `*`: then both must.
+    """
+
+    expression: str
+    zone: str = field(default="UTC", compare=False)
+    canonical_zone: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expression", _checked_expression(self.expression))
+        object.__setattr__(self, "canonical_zone", canonical_name(self.zone))
+
+    @property
+    def text(self) -> str:
+        """The expression in capitals, single-spaced, and the canonical zone."""
+        return f"cron {self.expression} in {self.canonical_zone}"
+
+    def describe(self) -> str:
+        """Return the expression and the zone as given."""
+        return f"cron {self.expression} in {self.zone}"
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first matching local minute that comes strictly later than the instant."""
+        return next_on_wall_clock(self, self.canonical_zone, instant, self._next_local)
+
+    def _next_local(self, after: datetime) -> datetime:
+        return next(CronSim(self.expression, after))
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    low: int
+    high: int
+    names: str = ""
+    also: str = ""
+
+    def accepts(self, value: str) -> bool:
+        if value.isascii() and value.isdigit():
+            return self.low <= int(value) <= self.high
+        return value in self.names.split()
+
+    def expects(self) -> str:
+        return f"{self.low}-{self.high}{self.also}"
+
+
+_FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day-of-month", 1, 31, "", ", L or LW"),
+    _Field("month", 1, 12, "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC", " or JAN-DEC"),
+    _Field("day-of-week", 0, 7, "SUN MON TUE WED THU FRI SAT", ", SUN-SAT, 5L or MON#2"),
+)
+
+
+def _checked_expression(expression: str) -> str:
+    if not isinstance(expression, str):
+        raise TypeError(f"expression must be a str, not {type(expression).__name__}")
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        raise ValueError(f"expression is longer than {MAX_EXPRESSION_LENGTH} characters")
+    parts = expression.upper().split()
+    if len(parts) != len(_FIELDS):
+        wanted = " ".join(each.name for each in _FIELDS)
+        raise ValueError(f"expression {expression!r} must have five fields: {wanted}")
+    if complaint := _complaint(parts):
+        raise ValueError(f"expression {expression!r} {complaint}")
+    return " ".join(parts)
+
+
+def _complaint(parts: list[str]) -> str | None:
+    """Let cronsim judge the whole, and only on its refusal look for the term to blame."""
+    try:
+        if next(CronSim(" ".join(parts), _ANY_DAY), None):
+            return None
+    except CronSimError:
+        for each, part in zip(_FIELDS, parts, strict=True):
+            for term in part.split(","):
+                if reason := _reason(each, term):
+                    return f"has a bad {each.name} {term!r}: {reason}"
+    return "never fires: no day of the calendar matches"
+
+
+def _reason(each: _Field, term: str) -> str | None:
+    body, slash, step = term.partition("/")
+    if slash and not (step.isascii() and step.isdigit() and int(step) > 0):
+        return f"the step {step!r} is not a positive whole number"
+    if _readable(each, term):
+        return None
+    low, dash, high = body.partition("-")
+    for value in (low, high) if dash else (low,):
+        if not each.accepts(value):
+            return f"{value!r} is not within {each.expects()}"
+    return "the range runs backwards"
+
+
+def _readable(each: _Field, term: str) -> bool:
+    fields = (term if other is each else "*" for other in _FIELDS)
+    try:
+        CronSim(" ".join(fields), _ANY_DAY)
+    except CronSimError:
+        return False
+    return True

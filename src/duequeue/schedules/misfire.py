@@ -1,0 +1,67 @@
+"""What becomes of ticks whose time passed while no node was there to create them."""
+
+from collections import deque
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from duequeue.instants import to_millis
+from duequeue.schedules.schedule import Schedule, ticks
+
+MOST = 2**31 - 1
+_FIRST_WINDOW = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfire:
+    """How many of the missed ticks are made up for; it is always the latest ones.
+
+    Use `Misfire.skip()`, `Misfire.fire_once()` or `Misfire.fire_all(limit)`.
+    """
+
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.limit) is not int:
+            raise TypeError(f"limit must be an int, not {type(self.limit).__name__}")
+        if not 0 <= self.limit <= MOST:
+            raise ValueError(f"limit must be a number from 0 to {MOST}, not {self.limit}")
+
+    @classmethod
+    def skip(cls) -> "Misfire":
+        """Let them pass."""
+        return cls(0)
+
+    @classmethod
+    def fire_once(cls) -> "Misfire":
+        """Make up for the latest one."""
+        return cls(1)
+
+    @classmethod
+    def fire_all(cls, limit: int) -> "Misfire":
+        """Make up for all of them, at most `limit`."""
+        if limit == 0:
+            raise ValueError("limit must be at least 1; to make up for none, use Misfire.skip()")
+        return cls(limit)
+
+    def chosen(
+        self, schedule: Schedule, after: datetime, until: datetime, known: Container[int] = ()
+    ) -> list[datetime]:
+        """Return the ticks to make up for: later than `after`, not after `until`, not known."""
+        if self.limit == 0 or until <= after:
+            return []
+        # A schedule only looks ahead. So look ahead from ever earlier instants: a year without
+        # a node must not mean to walk over all of its seconds.
+        window = _FIRST_WINDOW
+        while window < until - after:
+            found = self._latest(schedule, until - window, until, known)
+            if len(found) == self.limit:
+                return found
+            window *= 2
+        return self._latest(schedule, after, until, known)
+
+    def _latest(
+        self, schedule: Schedule, after: datetime, until: datetime, known: Container[int]
+    ) -> list[datetime]:
+        missed = (tick for tick in ticks(schedule, after, until) if to_millis(tick) not in known)
+        return list(deque(missed, maxlen=self.limit))

@@ -1,0 +1,195 @@
+"""Schedules: which instant comes next."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from itertools import takewhile
+from typing import Protocol
+
+from duequeue.instants import MILLISECOND, from_millis, positive_millis, to_millis
+from duequeue.schedules.zones import canonical_name, wall_clock
+
+_CLOCK_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
+_DAY = timedelta(days=1)
+_UNITS = (
+    (86_400_000, "day"),
+    (3_600_000, "hour"),
+    (60_000, "minute"),
+    (1000, "second"),
+    (1, "millisecond"),
+)
+
+
+class Schedule(Protocol):
+    """Anything that can tell which instant comes next."""
+
+    @property
+    def text(self) -> str:
+        """One line, the same for schedules that tick alike; `ConfigHash.of` hashes it."""
+
+    def describe(self) -> str:
+        """Return one line for people, with the zone as it was given."""
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first tick strictly later than the instant, in UTC."""
+
+
+class EndOfTime(ValueError):
+    """A schedule has no further tick that a datetime can hold."""
+
+    def __init__(self, schedule: Schedule, instant: datetime) -> None:
+        super().__init__(
+            f"{schedule.describe()}: the tick after {instant.isoformat()} "
+            "lies outside the years 1 to 9999"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Ticks at the multiples of a period since the epoch."""
+
+    period: timedelta
+
+    def __post_init__(self) -> None:
+        positive_millis(self.period, "period")
+        if self.period % MILLISECOND:
+            raise ValueError(f"period must be a whole number of milliseconds, not {self.period!r}")
+
+    @property
+    def text(self) -> str:
+        """The period, in the longest unit that measures it."""
+        millis = self.period // MILLISECOND
+        size, unit = next(each for each in _UNITS if millis % each[0] == 0)
+        count = millis // size
+        return f"every {unit}" if count == 1 else f"every {count} {unit}s"
+
+    def describe(self) -> str:
+        """Return the same line: a period has no zone."""
+        return self.text
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first multiple of the period strictly later than the instant."""
+        period = self.period // MILLISECOND
+        try:
+            return from_millis((to_millis(instant) // period + 1) * period)
+        except OverflowError as error:
+            raise EndOfTime(self, instant) from error
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Daily:
+    """Ticks at given local times of every day.
+
+    `horizon` is how far ahead ticks are put into the queue, `interval` how often that is renewed;
+    neither changes which instants tick, so neither counts in the text.
+    """
+
+    times: tuple[time, ...]
+    zone: str = field(compare=False)
+    canonical_zone: str = field(repr=False)
+    horizon: timedelta
+    interval: timedelta
+
+    def __init__(
+        self,
+        times: Iterable[time | str],
+        zone: str = "UTC",
+        horizon: timedelta = timedelta(days=2),
+        interval: timedelta = timedelta(hours=1),
+    ) -> None:
+        positive_millis(horizon, "horizon")
+        positive_millis(interval, "interval")
+        object.__setattr__(self, "times", _checked_times(times))
+        object.__setattr__(self, "zone", zone)
+        object.__setattr__(self, "canonical_zone", canonical_name(zone))
+        object.__setattr__(self, "horizon", horizon)
+        object.__setattr__(self, "interval", interval)
+
+    @property
+    def text(self) -> str:
+        """The sorted times and the canonical zone."""
+        return self._line(self.canonical_zone)
+
+    def describe(self) -> str:
+        """Return the sorted times and the zone as given."""
+        return self._line(self.zone)
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first of the times that comes strictly later than the instant."""
+        return next_on_wall_clock(self, self.canonical_zone, instant, self._next_local)
+
+    def _next_local(self, after: datetime) -> datetime:
+        later = bisect_right(self.times, after.time())
+        if later < len(self.times):
+            return datetime.combine(after, self.times[later])
+        return datetime.combine(after + _DAY, self.times[0])
+
+    def _line(self, zone: str) -> str:
+        return f"daily at {', '.join(map(_shortest, self.times))} in {zone}"
+
+
+def ticks(schedule: Schedule, after: datetime, until: datetime | None = None) -> Iterator[datetime]:
+    """Return the ticks later than `after` and not later than `until`, each computed when asked."""
+    to_millis(after, "after")
+    if until is None:
+        return _following(schedule, after)
+    last = from_millis(to_millis(until, "until"))
+    return takewhile(lambda tick: tick <= last, _following(schedule, after))
+
+
+def next_on_wall_clock(
+    schedule: Schedule, zone: str, instant: datetime, next_local: Callable[[datetime], datetime]
+) -> datetime:
+    """Return when the next local time comes, given how to find the one after a local time."""
+    clock = wall_clock(zone)
+    try:
+        shown = clock.highest_shown(from_millis(to_millis(instant)))
+        return clock.first_shown(next_local(shown))
+    except OverflowError as error:
+        raise EndOfTime(schedule, instant) from error
+
+
+def _following(schedule: Schedule, tick: datetime) -> Iterator[datetime]:
+    try:
+        while True:
+            tick = schedule.next_after(tick)
+            yield tick
+    except EndOfTime:
+        return
+
+
+def _checked_times(times: Iterable[time | str]) -> tuple[time, ...]:
+    if isinstance(times, str) or not isinstance(times, Iterable):
+        raise TypeError(f"times must be a list of times such as ['07:00'], not {times!r}")
+    checked = tuple(sorted({_checked_time(each) for each in times}))
+    if not checked:
+        raise ValueError("times must hold at least one time of day, such as '07:00'")
+    return checked
+
+
+def _checked_time(given: time | str) -> time:
+    """Return a naive local time, floored to the millisecond as all instants are."""
+    if isinstance(given, str):
+        given = _parsed_time(given)
+    if not isinstance(given, time):
+        raise TypeError(f"times must hold datetime.time or 'HH:MM' values, not {given!r}")
+    if given.tzinfo is not None:
+        raise ValueError(f"times must not carry a zone of their own: {given!r}; pass zone instead")
+    return given.replace(microsecond=given.microsecond // 1000 * 1000, fold=0)
+
+
+def _parsed_time(text: str) -> time:
+    try:
+        if _CLOCK_TIME.fullmatch(text):
+            return time.fromisoformat(text)
+    except ValueError:
+        pass
+    raise ValueError(f"times must be 'HH:MM' or 'HH:MM:SS' from 00:00 to 23:59:59, not {text!r}")
+
+
+def _shortest(local: time) -> str:
+    if local.microsecond:
+        return local.isoformat("milliseconds")
+    return local.isoformat("seconds" if local.second else "minutes")

@@ -1,0 +1,83 @@
+"""Ticks: messages that a schedule puts in, and the keys that make each of them one."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from duequeue.instants import from_millis, to_millis
+from duequeue.message import MAX_KEY_LENGTH
+from duequeue.schedules.config_hash import MAX_HASH_LENGTH, ConfigHash, checked_part
+
+T = TypeVar("T")
+
+_TIME_LENGTH = len("2026-11-15T07:00:00.000Z")
+MAX_PREFIX_LENGTH = MAX_KEY_LENGTH - len("//") - MAX_HASH_LENGTH - _TIME_LENGTH
+
+# Read from the right: neither the hash nor the time can hold a slash, the prefix may.
+_TICK_KEY = re.compile(
+    r"(.+)/([^/]+)/([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CronMessage(Generic[T]):
+    """What a cron puts in: the key comes from `at`, delivery at `deliver_at` or else at `at`."""
+
+    payload: T
+    at: datetime
+    deliver_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", _floored(self.at, "at"))
+        if self.deliver_at is not None:
+            object.__setattr__(self, "deliver_at", _floored(self.deliver_at, "deliver_at"))
+
+    @property
+    def due_at(self) -> datetime:
+        """When the message is due."""
+        return self.deliver_at or self.at
+
+
+class TickKey(NamedTuple):
+    """The parts of a tick's key."""
+
+    prefix: str
+    config_hash: ConfigHash
+    at: datetime
+
+
+def tick_key(prefix: str, config_hash: ConfigHash, at: datetime) -> str:
+    """Return `<prefix>/<config hash>/<UTC time to the millisecond>`, sortable by time."""
+    time = _floored(at, "at").isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{checked_prefix(prefix)}/{config_hash}/{time}"
+
+
+def parse_tick_key(key: str) -> TickKey:
+    """Return the parts of a key that `tick_key` made."""
+    parts = _TICK_KEY.fullmatch(key)
+    if parts is None:
+        raise ValueError(f"key is not <prefix>/<config hash>/<UTC time>: {key!r}")
+    prefix, config_hash, time = parts.groups()
+    return TickKey(checked_prefix(prefix), ConfigHash(config_hash), datetime.fromisoformat(time))
+
+
+def find_tick(key: str) -> TickKey | None:
+    """Return the parts of a key, if it can be that of a tick."""
+    try:
+        return parse_tick_key(key)
+    except ValueError:
+        return None
+
+
+def checked_prefix(prefix: str) -> str:
+    """Return the prefix, or raise for one whose keys no store could keep."""
+    return checked_part(prefix, "prefix", MAX_PREFIX_LENGTH)
+
+
+def _floored(instant: datetime, argument: str) -> datetime:
+    millis = to_millis(instant, argument)
+    try:
+        return from_millis(millis)
+    except OverflowError as error:
+        raise ValueError(f"{argument} lies outside the years 1 to 9999 UTC: {instant!r}") from error

@@ -1,0 +1,72 @@
+"""A queue opened for batches, on the driver or on an executor."""
+
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Self, TypeVar
+
+from duequeue.backoff import RetryPolicy
+from duequeue.clock import SystemClock
+from duequeue.connect import bulk_backend_for
+from duequeue.drive.actions import performer, retrying
+from duequeue.drive.steps import drive
+from duequeue.flows.context import TOLD_AHEAD
+from duequeue.instants import to_millis
+from duequeue.port.bulk import BulkStore, Snapshots
+from duequeue.port.store import Steps
+from duequeue.spark.options import Options
+
+T = TypeVar("T")
+
+
+class OpenBulk:
+    """Runs bulk operations, blocking, each tried again while the database is unavailable."""
+
+    def __init__(self, options: Options) -> None:
+        self._backend = bulk_backend_for(options.url)
+        self._session = self._backend.bulk_session()
+        self._perform = performer(self._session)
+        self._clock = SystemClock()
+        opening = partial(
+            self._backend.open_bulk,
+            options.kind,
+            migrate=options.migrate,
+            history=options.history,
+        )
+        try:
+            self.store: BulkStore = self.run(opening)
+        except BaseException:
+            self._session.close()
+            raise
+
+    def run(self, operation: Callable[[], Steps[T]]) -> T:
+        """Run one operation in one transaction."""
+        return drive(retrying(RetryPolicy(), operation), self._perform)
+
+    def now(self) -> int:
+        """Return the present instant."""
+        return to_millis(self._clock.now())
+
+    def announce(self, due_at: int) -> None:
+        """Wake the waiting consumers of every process, if that is due soon."""
+        if due_at <= self.now() + TOLD_AHEAD:
+            self.run(partial(self.store.notify, due_at))
+
+    def snapshots(self) -> Snapshots:
+        """Return the way to read all of the queue."""
+        return self._backend.snapshots(self.store.kind_id)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,166 @@
+"""What Spark reads of a queue: the columns, and messages as Arrow batches of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from duequeue.errors import UndecodablePayload
+from duequeue.headers import decode_headers
+from duequeue.port.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
+from duequeue.spark.options import Options
+
+_TYPES: dict[str, DataType] = {
+    "key": StringType(),
+    "payload": StringType(),
+    "headers": MapType(StringType(), StringType()),
+    "due_at": TimestampType(),
+    "deliver_at": TimestampType(),
+    "attempt": IntegerType(),
+    "created_at": TimestampType(),
+    "updated_at": TimestampType(),
+    "leased_until": TimestampType(),
+}
+ATTEMPT = COLUMNS.index("attempt")
+# What a stream can be asked for beside: who holds the message, to settle it before the rest.
+LEASE = "lease"
+LEASE_TYPE = StructType(
+    [
+        StructField("consumer", StringType()),
+        StructField("sequence", LongType()),
+        StructField("id", LongType()),
+    ]
+)
+_MICROSECONDS = pa.scalar(1000, pa.int64())
+_DUE_AT = "due_at"
+_DELIVER_AT = "deliver_at"
+
+
+def full_schema(options: Options) -> StructType:
+    """Return every column that can be read."""
+    payload = BinaryType() if options.payload_type == "binary" else StringType()
+    types = {**_TYPES, "payload": payload}
+    return StructType([StructField(name, types[name]) for name in COLUMNS])
+
+
+def check_schema(schema: StructType, options: Options, *, leased: bool = False) -> None:
+    """Raise unless a schema given by the user names some of the columns, with their types."""
+    known = {field.name: field.dataType for field in full_schema(options).fields}
+    if leased:
+        known[LEASE] = LEASE_TYPE
+    for field in schema.fields:
+        if schema.fieldNames().count(field.name) > 1:
+            raise ValueError(f"column {field.name!r} stands in the schema twice")
+        if field.name not in known:
+            raise ValueError(f"column {field.name!r} cannot be read; known are: {', '.join(known)}")
+        wanted = known[field.name].simpleString()
+        if field.dataType.simpleString() != wanted:
+            raise TypeError(
+                f"column {field.name!r} must be {wanted} in the schema, "
+                f"not {field.dataType.simpleString()}"
+            )
+
+
+class RowReader:
+    """Turns messages into batches of the columns that were asked for."""
+
+    def __init__(self, schema: StructType, batch: BatchId | None = None) -> None:
+        self._arrow = to_arrow_schema(schema, timezone="UTC")
+        self._columns = [(name, _place(name)) for name in schema.fieldNames()]
+        self._batch = batch
+
+    @property
+    def with_payload(self) -> bool:
+        """Whether payloads are needed at all."""
+        return any(at == PAYLOAD for _, at in self._columns)
+
+    def can_decode(self, row: MessageRow) -> bool:
+        """Tell whether a message's payload is what was asked for."""
+        try:
+            self.batch_of([row])
+        except UndecodablePayload:
+            return False
+        return True
+
+    def batch(self, columns: MessageColumns) -> pa.RecordBatch:
+        """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
+        arrays = {name: self._column(name, columns[at]) for name, at in self._columns}
+        if _DELIVER_AT in arrays:
+            late = arrays[_DELIVER_AT]
+            due = arrays.get(_DUE_AT)
+            if due is None:
+                due = _arrow_array(_DUE_AT, columns[_place(_DUE_AT)], late.type)
+            arrays[_DELIVER_AT] = due if late.null_count == len(late) else pc.coalesce(late, due)
+        return pa.record_batch(list(arrays.values()), schema=self._arrow)
+
+    def batch_of(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
+        """Return rows as one batch, likewise."""
+        return self.batch(list(zip(*rows, strict=True)) or [()] * (ID + 1))
+
+    def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
+        kind = self._arrow.field(name).type
+        if name == LEASE and self._batch is not None:
+            values = [{**self._batch._asdict(), "id": each} for each in values]
+        return _arrow_array(name, values, kind)
+
+
+def _place(name: str) -> int:
+    return ID if name == LEASE else COLUMNS.index(name)
+
+
+def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return _instants(values, kind)
+    if name == "headers":
+        return _headers(values, kind)
+    if name == "payload":
+        return _payloads(values, kind)
+    if name == "attempt":
+        return _attempts(values, kind)
+    return pa.array(values, kind)
+
+
+def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Return milliseconds as Spark's instants, which are microseconds."""
+    if _is_empty(values):
+        return pa.nulls(len(values), kind)
+    return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
+
+
+def _attempts(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    if _is_empty(values):
+        return pa.repeat(pa.scalar(0, kind), len(values))
+    return pc.fill_null(pa.array(values, kind), 0)
+
+
+def _is_empty(values: Sequence[Any]) -> bool:
+    """Tell whether a column has nothing but NULL; to compare numbers with None takes long."""
+    return not values or (values[0] is None and values.count(None) == len(values))
+
+
+def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
+    if _is_empty(values):
+        return pa.nulls(len(values), kind)
+    return pa.array([None if text is None else decode_headers(text) for text in values], kind)
+
+
+def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, pa.binary()).cast(kind)  # text is checked faster than made
+    except pa.ArrowInvalid as error:
+        raise UndecodablePayload(
+            "a payload is not UTF-8: read this queue with the option payloadType=binary"
+        ) from error

@@ -1,0 +1,120 @@
+"""The store that lives and dies with the process."""
+
+import threading
+from collections import defaultdict
+from typing import TypeVar
+
+from duequeue.drive.steps import at_once, drive
+from duequeue.port.alerts import Alerts, NoAlerts, OnAlert
+from duequeue.port.history_table import HistoryTable
+from duequeue.port.store import AsyncSession, Operation, Session, Store
+from duequeue.process.shared import Shared
+from duequeue.stores.memory.cron_table import MemoryCrons
+from duequeue.stores.memory.history_table import MemoryHistory, MemoryHistoryTable
+from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.store import MemoryStore
+from duequeue.stores.memory.table import MemoryTable
+from duequeue.stores.threaded import InlineSession
+
+T = TypeVar("T")
+
+
+class MemoryDatabase:
+    """The tables of one name, gone with the last session on them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.tables: defaultdict[str, MemoryTable] = defaultdict(MemoryTable)
+        self.crons: defaultdict[str, MemoryCrons] = defaultdict(MemoryCrons)
+        self.history = MemoryHistory()
+        self.sessions = 0
+
+
+_databases = Shared(MemoryDatabase)
+
+
+class MemoryBackend:
+    """`memory:` or `memory:name`; see `store.Backend`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._database = _databases.get(name)
+
+    @property
+    def address(self) -> str:
+        """The URL."""
+        return f"memory:{self._name}"
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return self.address
+
+    def session(self) -> Session:
+        """Take turns."""
+        return MemorySession(self._database)
+
+    def async_session(self) -> AsyncSession:
+        """Take turns: nothing here takes long enough to need a thread."""
+        return InlineSession(self.session())
+
+    def borrow(self, connection: object) -> Session:
+        """Refuse: there are no transactions to be inside of."""
+        raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
+
+    def borrow_async(self, connection: object) -> AsyncSession:
+        """Refuse likewise."""
+        raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
+
+    @at_once
+    def migrate(self) -> list[str]:
+        """Do nothing: there is no schema."""
+        return []
+
+    def schema_script(self) -> str:
+        """Return nothing."""
+        return ""
+
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the port's signature
+        """Return none: no other process can see this."""
+        return NoAlerts()
+
+    @at_once
+    def open_store(self, kind: str, sweep_interval: int, *, migrate: bool, history: bool) -> Store:  # noqa: ARG002 - the port's signature
+        """Find or make the table."""
+        database = self._database
+        table = database.tables[kind]
+        settling = MemorySettling(kind, table, database.history, keeps=history)
+        return MemoryStore(table, settling, database.crons[kind])
+
+    @at_once
+    def open_history(self, *, migrate: bool) -> HistoryTable:  # noqa: ARG002 - the port's signature
+        """Find the rows."""
+        return MemoryHistoryTable(self._database.history, self._database.tables)
+
+
+class MemorySession:
+    """Runs operations under one lock."""
+
+    def __init__(self, database: MemoryDatabase) -> None:
+        self._database = database
+        with database.lock:
+            database.sessions += 1
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run one operation alone."""
+        with self._database.lock:
+            return drive(operation(), _refuse)
+
+    def close(self) -> None:
+        """Let go; the last one out clears the tables."""
+        with self._database.lock:
+            self._database.sessions -= 1
+            if self._database.sessions == 0:
+                self._database.tables.clear()
+                self._database.crons.clear()
+                self._database.history.rows.clear()
+
+
+def _refuse(command: object) -> object:
+    raise AssertionError(f"the memory store has no commands, not even {command!r}")

@@ -1,0 +1,82 @@
+"""The history of the memory store; see `history_table.HistoryTable`."""
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import TypeAlias
+
+from duequeue.drive.steps import at_once
+from duequeue.port.history_table import DayBounds, SettledRow, day_of
+
+# Key, asked for, delivered, settled, attempts, outcome.
+About: TypeAlias = tuple[str, int, int | None, int, int, str]
+
+
+class MemoryHistory:
+    """The rows of one database. Whoever calls holds the lock."""
+
+    def __init__(self) -> None:
+        self.rows: list[SettledRow] = []
+        self._ids = count(1)
+
+    def add(self, kind: str, *about: *About) -> None:
+        """Keep a row, under an id that is never used again."""
+        self.rows.append(SettledRow(next(self._ids), kind, *about))
+
+    def newest(self, kind: str, limit: int) -> list[SettledRow]:
+        """Return rows of a kind, the last settled first."""
+        rows = [row for row in self.rows if row.kind == kind]
+        return sorted(rows, key=lambda row: (row.settled_at, row.id), reverse=True)[:limit]
+
+
+class MemoryHistoryTable:
+    """What the settled messages of every kind left behind in this process."""
+
+    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, object]) -> None:
+        self._history = history
+        self._by_kind = by_kind
+
+    @at_once
+    def days(self) -> list[tuple[int, str]]:
+        """Walk over everything."""
+        return sorted({(day_of(row.settled_at), row.kind) for row in self._history.rows})
+
+    @at_once
+    def day_bounds(self, day: int) -> DayBounds:
+        """Walk over everything."""
+        return self._bounds(day)
+
+    @at_once
+    def day_rows(self, day: int, after_id: int, until_id: int, limit: int) -> list[SettledRow]:
+        """Walk over everything."""
+        return [row for row in self._of(day) if after_id < row.id <= until_id][:limit]
+
+    @at_once
+    def remove_day(self, day: int, bounds: DayBounds) -> bool:
+        """Keep the rows of the other days."""
+        if not bounds.cover(self._bounds(day)):
+            return False
+        others = [row for row in self._history.rows if day_of(row.settled_at) != day]
+        self._history.rows[:] = others
+        return True
+
+    @at_once
+    def remove_rows(self, day: int, bounds: DayBounds) -> bool:
+        """Keep the rows of the other days, and of other ids."""
+        ids = [row.id for row in self._of(day) if bounds.first_id <= row.id <= bounds.last_id]
+        if not ids or DayBounds(ids[0], ids[-1], len(ids)) != bounds:
+            return bounds.rows == 0
+        gone = set(ids)
+        self._history.rows[:] = [row for row in self._history.rows if row.id not in gone]
+        return True
+
+    @at_once
+    def kinds(self) -> list[str]:
+        """Return every kind that there is a table for."""
+        return sorted(self._by_kind)
+
+    def _of(self, day: int) -> Iterator[SettledRow]:
+        return (row for row in self._history.rows if day_of(row.settled_at) == day)
+
+    def _bounds(self, day: int) -> DayBounds:
+        ids = [row.id for row in self._of(day)]
+        return DayBounds(min(ids, default=0), max(ids, default=0), len(ids))

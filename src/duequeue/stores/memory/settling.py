@@ -1,0 +1,55 @@
+"""How messages leave the memory store, with a row of history each or without."""
+
+from duequeue.port.history_table import SettledRow
+from duequeue.port.store import Lease
+from duequeue.settled import Outcome
+from duequeue.stores.memory.history_table import MemoryHistory
+from duequeue.stores.memory.table import Entry, MemoryTable
+
+
+class MemorySettling:
+    """Settles messages of one kind; unless `keeps`, they leave nothing behind."""
+
+    def __init__(
+        self, kind: str, table: MemoryTable, history: MemoryHistory, *, keeps: bool
+    ) -> None:
+        self._kind = kind
+        self._table = table
+        self._history = history
+        self._keeps = keeps
+
+    def ack(self, entry: Entry, lease: Lease, now: int) -> int:
+        """Remove, and return the id."""
+        self._keep(entry, Outcome.ACKED, now, lease.delivered_at, entry.attempt)
+        return self._table.remove(entry)
+
+    def bury(self, entry: Entry, lease: Lease, attempts: int, now: int) -> int:
+        """Remove, and return the id; the caller has a copy."""
+        self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
+        return self._table.remove(entry)
+
+    def drop(self, entry: Entry, now: int) -> int:
+        """Remove, and return the id."""
+        self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
+        return self._table.remove(entry)
+
+    def drop_all(self, now: int) -> int:
+        """Remove everything, and count it."""
+        for entry in self._table.by_key.values():
+            self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
+        return self._table.clear()
+
+    def replace(self, entry: Entry, now: int) -> None:
+        """Keep a row; the caller is about to change the entry."""
+        self._keep(entry, Outcome.REPLACED, now, None, entry.attempt)
+
+    def newest(self, limit: int) -> list[SettledRow]:
+        """Return the rows of this kind, the last settled first."""
+        return self._history.newest(self._kind, limit)
+
+    def _keep(
+        self, entry: Entry, outcome: Outcome, now: int, delivered_at: int | None, attempts: int
+    ) -> None:
+        if self._keeps:
+            about = (entry.key, entry.asked_at, delivered_at, now, attempts, outcome.value)
+            self._history.add(self._kind, *about)

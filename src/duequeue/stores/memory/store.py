@@ -1,0 +1,208 @@
+"""The messages of one kind in a table of this process; see `store.Store`."""
+
+from collections.abc import Sequence
+
+from duequeue.drive.steps import at_once
+from duequeue.message import OfferOutcome
+from duequeue.port.history_table import SettledRow
+from duequeue.port.store import (
+    Burial,
+    Buried,
+    Claimed,
+    Counts,
+    Lease,
+    Record,
+    Release,
+    Steps,
+    Stored,
+)
+from duequeue.stores.memory.cron_table import MemoryCrons, MemoryCronTable
+from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.table import Entry, MemoryTable
+
+
+class MemoryStore:
+    """Every operation, done at once."""
+
+    def __init__(self, table: MemoryTable, settling: MemorySettling, crons: MemoryCrons) -> None:
+        self._table = table
+        self._settling = settling
+        self.cron = MemoryCronTable(table, settling, crons)
+
+    @at_once
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+        hurried: bool = False,  # noqa: ARG002 - nothing here is held for long
+    ) -> list[OfferOutcome]:
+        """Offer one by one."""
+        return [self._offer(record, now) for record in records]
+
+    @at_once
+    def claim(self, limit: int, now: int, until: int, token: int) -> list[Claimed]:
+        """Take from the front of the heap."""
+        claimed: list[Claimed] = []
+        while len(claimed) < limit and (entry := self._table.take_due(now)) is not None:
+            entry.leased_until, entry.token, entry.attempt = until, token, entry.attempt + 1
+            self._table.place(entry)
+            lease = Lease(entry.id, token, now)
+            facts = (entry.key, entry.payload, entry.asked_at, entry.attempt, entry.headers)
+            claimed.append(Claimed(lease, *facts))
+        return claimed
+
+    @at_once
+    def ack(self, leases: Sequence[Lease], now: int) -> set[int]:
+        """Remove what is held."""
+        return {self._settling.ack(entry, lease, now) for entry, lease in self._held(leases)}
+
+    @at_once
+    def extend(self, leases: Sequence[Lease], until: int) -> set[int]:
+        """Move the end of what is held."""
+        return {self._table.lease(entry, until) for entry, _ in self._held(leases)}
+
+    @at_once
+    def release(self, releases: Sequence[Release]) -> set[int]:
+        """Put what is held back in order."""
+        return {
+            self._table.reschedule(entry, due_at)
+            for lease, due_at in releases
+            for entry, _ in self._held([lease])
+        }
+
+    @at_once
+    def give_back(self, leases: Sequence[Lease]) -> set[int]:
+        """Put what is held back where it was."""
+        held = [entry for entry, _ in self._held(leases)]
+        for entry in held:
+            entry.attempt -= 1
+        return {self._table.reschedule(entry, entry.due_at) for entry in held}
+
+    @at_once
+    def bury(self, burials: Sequence[Burial], now: int) -> set[int]:
+        """Move what is held to the buried."""
+        won: set[int] = set()
+        for lease, attempts, reason in burials:
+            for entry, _ in self._held([lease]):
+                about = (entry.asked_at, attempts, reason, now, entry.headers)
+                self._table.buried.append(Buried(entry.key, entry.payload, *about))
+                won.add(self._settling.bury(entry, lease, attempts, now))
+        return won
+
+    @at_once
+    def read(self, key: str) -> Stored | Buried | None:
+        """Look among the live, then among the buried."""
+        entry = self._table.by_key.get(key)
+        if entry is None:
+            return next(self._burials(key), None)
+        about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
+        return Stored(entry.payload, entry.asked_at, *about)
+
+    @at_once
+    def drop(self, key: str, now: int) -> bool:
+        """Remove by key."""
+        entry = self._table.by_key.get(key)
+        return entry is not None and self._settling.drop(entry, now) > 0
+
+    @at_once
+    def drop_all(self, now: int) -> int:
+        """Remove everything live."""
+        return self._settling.drop_all(now)
+
+    @at_once
+    def counts(self, now: int) -> Counts:
+        """Walk over everything."""
+        entries = self._table.by_key.values()
+        free = [entry.due_at for entry in entries if entry.leased_until <= now]
+        due = [due_at for due_at in free if due_at <= now]
+        future = [due_at for due_at in free if due_at > now]
+        return Counts(
+            due=len(due),
+            leased=len(entries) - len(free),
+            future=len(future),
+            buried=len(self._table.buried),
+            oldest_due_at=min(due, default=None),
+            next_due_at=min(future, default=None),
+        )
+
+    @at_once
+    def next_due(self, now: int) -> int | None:
+        """Look at the front of the heap."""
+        return self._table.next_due(now)
+
+    @at_once
+    def earliest_due(self, now: int) -> int | None:
+        """Look at the front of the heap."""
+        return self._table.earliest_due(now)
+
+    @at_once
+    def buried(self, limit: int) -> list[Buried]:
+        """List the buried."""
+        return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]
+
+    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
+        """Offer the newest burial as a new message."""
+        found = next(self._burials(key), None)
+        if found is None:
+            return False
+        record = Record(key, found.payload, due_at, found.headers, replace=False)
+        outcome = self._offer(record, now)
+        if outcome is not OfferOutcome.CREATED:
+            return False
+        # By identity: an older burial may be equal in everything.
+        self._table.buried[:] = [each for each in self._table.buried if each is not found]
+        yield from self.cron.release(key)
+        return True
+
+    @at_once
+    def purge_buried(self, before: int) -> int:
+        """Forget by time."""
+        buried = self._table.buried
+        kept = [each for each in buried if each.buried_at >= before]
+        purged = len(buried) - len(kept)
+        buried[:] = kept
+        return purged
+
+    @at_once
+    def settled(self, limit: int) -> list[SettledRow]:
+        """Sort everything."""
+        return self._settling.newest(limit)
+
+    @at_once
+    def prepare_history(self, now: int) -> None:
+        """Do nothing: there is always room."""
+
+    def announce(self, due_at: int) -> None:
+        """Do nothing: the heap is always in order."""
+
+    @at_once
+    def notify(self, due_at: int) -> None:
+        """Do nothing: no other process can see this."""
+
+    def borrowed(self) -> "MemoryStore":
+        """Return itself: there are no transactions."""
+        return self
+
+    def _offer(self, record: Record, now: int) -> OfferOutcome:
+        entry = self._table.by_key.get(record.key)
+        if entry is None:
+            self._table.add(record)
+            return OfferOutcome.CREATED
+        same = entry.payload == record.payload and entry.asked_at == record.due_at
+        if same or not record.replace:
+            return OfferOutcome.IGNORED
+        self._settling.replace(entry, now)
+        entry.payload, entry.asked_at, entry.attempt = record.payload, record.due_at, 0
+        entry.headers = record.headers
+        self._table.reschedule(entry, record.due_at)
+        return OfferOutcome.UPDATED
+
+    def _held(self, leases: Sequence[Lease]) -> list[tuple[Entry, Lease]]:
+        found = [(self._table.by_id.get(lease.id), lease) for lease in leases]
+        held = {e.id: (e, lease) for e, lease in found if e and e.token == lease.token}
+        return list(held.values())
+
+    def _burials(self, key: str) -> "filter[Buried]":
+        return filter(lambda buried: buried.key == key, reversed(self._table.buried))

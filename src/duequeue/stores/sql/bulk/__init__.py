@@ -1,0 +1,1 @@
+"""Whole batches, for Spark."""

@@ -1,0 +1,139 @@
+"""Batches on their way in: appended if they are new, merged if not, or staged until a commit."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from duequeue.errors import StoreError
+from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId
+from duequeue.port.store import Steps
+from duequeue.stores.sql.bulk.commands import Load, QueryBatch
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+from duequeue.stores.sql.settling import Settling
+
+# The number of a batch that is no stream's; those of Spark begin with 0.
+ALONE = -1
+
+
+class SqlStage:
+    """The staged and the offered batches of one kind; see `bulk.BulkStore`."""
+
+    def __init__(self, kind_id: int, settling: Settling) -> None:
+        self._kind = {"kind_id": kind_id}
+        self._settling = settling
+        self._look_first = True
+
+    def ingest(
+        self, rows: pa.RecordBatch, now: int, *, expect_new: bool
+    ) -> Steps[tuple[OfferCounts, bool]]:
+        """Append the batch; if one of its keys is taken, merge it instead."""
+        yield from self._settling.prepare(now)
+        yield BEGIN
+        if expect_new and (yield Load("duequeue_message", self._as_messages(rows, now))):
+            return OfferCounts(created=rows.num_rows), True
+        found: list[Row] = []
+        for replace in (True, False):
+            chosen = rows.filter(pc.equal(rows["replace"], replace)).drop_columns(["replace"])
+            if chosen.num_rows:
+                how = {"replace": replace, "look_first": self._look_first}
+                merge = {**self._kind, **how, "now": now}
+                keeps = replace and self._settling.keeps_history
+                name = "merge_messages_with_history" if keeps else "merge_messages"
+                found += yield from self._settling.rows_of(QueryBatch(name, merge, chosen), now)
+        counts = _counts(found, rows.num_rows)
+        # A look at what is there pays off where most of it is equal; the next batch will be alike.
+        self._look_first = counts.ignored > rows.num_rows // 2
+        return counts, False
+
+    def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
+        """Append to the stage."""
+        yield BEGIN
+        own = {"writer": stage.writer, "batch": stage.batch, "part": part}
+        yield Load("duequeue_stage", _with_constants(rows, own, pa.int64()))
+
+    def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
+        """Delete by part."""
+        if parts:
+            each = [(part,) for part in parts]
+            yield QueryEach("discard_staged", stage._asdict(), ("part",), each)
+
+    def merge(
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+    ) -> Steps[OfferCounts | None]:
+        """Note the batch, which locks out any other try; check that all is there, and merge."""
+        yield from self._settling.prepare(now)
+        yield BEGIN
+        if not (yield from self._open(app, stage.batch, now)):
+            yield from self._check_repeated(app, stage.batch)
+            yield Execute("empty_stage", stage._asdict())
+            return None
+        staged: list[Row] = yield Query("list_staged", stage._asdict())
+        if {part: rows for part, rows in staged if part in parts} != parts:
+            raise StoreError(
+                f"batch {stage.batch} of {app!r} is no longer staged as it was written: the server "
+                "crashed in between, and the batch has to be run again"
+            )
+        counts = yield from self._merge(stage, parts, now)
+        yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
+        return counts
+
+    def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
+        """Keep the counts as those of a commit, and drop those that nobody has come for."""
+        yield BEGIN
+        stale = {**self._kind, "batch": ALONE, "before": now - STALE_AFTER}
+        yield Execute("forget_stale_commits", stale)
+        yield from self._open(app, ALONE, now)
+        yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
+
+    def take_record(self, app: str) -> Steps[OfferCounts | None]:
+        """Delete the commit."""
+        rows: list[Row] = yield Query("take_commit", {**self._kind, "app": app})
+        return OfferCounts(*rows[0]) if rows else None
+
+    def _open(self, app: str, batch: int, now: int) -> Steps[bool]:
+        commit = {**self._kind, "app": app, "batch": batch, "now": now}
+        return bool((yield Query("open_commit", commit)))
+
+    def _check_repeated(self, app: str, batch: int) -> Steps[None]:
+        """Raise unless it is the last batch that comes again: earlier ones never do."""
+        ((last,),) = yield Query("last_commit", {**self._kind, "app": app})
+        if last > batch:
+            raise StoreError(
+                f"{app!r} has come to batch {last}, and this is batch {batch}: another stream has "
+                "used that name before. Name this one differently, with the option txnAppId"
+            )
+
+    def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
+        found: list[Row] = []
+        of = {**self._kind, **stage._asdict(), "parts": json.dumps(list(parts)), "now": now}
+        for replace in (True, False):
+            keeps = replace and self._settling.keeps_history
+            name = "merge_staged_with_history" if keeps else "merge_staged"
+            merge = Query(name, {**of, "replace": replace})
+            found += yield from self._settling.rows_of(merge, now)
+        yield Execute("empty_stage", stage._asdict())
+        return _counts(found, sum(parts.values()))
+
+    def _as_messages(self, rows: pa.RecordBatch, now: int) -> pa.RecordBatch:
+        """Return the rows as the table of messages takes them."""
+        messages = rows.drop_columns(["replace"]).append_column("asked_at", rows["due_at"])
+        messages = _with_constants(messages, {"created_at": now}, pa.int64())
+        return _with_constants(messages, self._kind, pa.int32())
+
+
+def _counts(found: list[Row], total: int) -> OfferCounts:
+    """Add up how many were created and updated; the rest was ignored."""
+    created = sum(row[0] for row in found)
+    updated = sum(row[1] for row in found)
+    return OfferCounts(created, updated, total - created - updated)
+
+
+def _with_constants(
+    rows: pa.RecordBatch, constants: Mapping[str, int], kind: Any
+) -> pa.RecordBatch:
+    for name, value in constants.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
+    return rows

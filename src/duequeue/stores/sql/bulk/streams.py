@@ -1,0 +1,165 @@
+"""Micro-batches on their way out: leased, extended and acked as wholes."""
+
+import json
+from collections.abc import Sequence
+from operator import itemgetter
+from uuid import UUID, uuid5
+
+from duequeue.port.bulk import COLUMNS, ID, PAGE_BYTES, BatchId, MessageRow, Reach, StreamBatch
+from duequeue.port.store import Burial, Release, Steps
+from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
+from duequeue.stores.sql.settling import Settling
+from duequeue.stores.sql.store import SqlStore
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
+
+# How often a stream looks behind what it has leased, in milliseconds.
+SWEEP_INTERVAL = 3000
+
+_TOKENS = UUID("6d3a4c36-52f4-4a0e-9e3b-3f0d6f6f2b52")
+_DELIVER_AT = COLUMNS.index("deliver_at")
+
+
+class SqlStreams:
+    """The micro-batches of one kind; see `bulk.BulkStore`."""
+
+    def __init__(self, kind_id: int, messages: SqlStore, settling: Settling) -> None:
+        self._kind = {"kind_id": kind_id}
+        self._messages = messages
+        self._settling = settling
+        self._watermark = Watermark()
+
+    def last_id(self) -> Steps[int]:
+        """Look up the end of the index."""
+        rows: list[Row] = yield Query("last_message")
+        return int(rows[0][0])
+
+    def lease(
+        self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach
+    ) -> Steps[StreamBatch | None]:
+        """Write down what is due and lease it, from the watermark on, or from the beginning."""
+        yield BEGIN
+        for known in (yield from self._batches(batch.consumer)):
+            if known.sequence == batch.sequence:
+                return known
+        start = self._watermark.start(now, SWEEP_INTERVAL)
+        lease = {
+            **self._of(batch),
+            "until": until,
+            "now": now,
+            "limit": limit,
+            "slice_size": slice_size,
+            **reach._asdict(),
+        }
+        slices = yield from self._gather(lease, start)
+        if not slices and start.position != BEGINNING:
+            start = self._watermark.sweep(now)
+            slices = yield from self._gather(lease, start)
+        if not slices:
+            return None
+        token = token_of(batch)
+        yield Execute("lease_gathered", {**self._of(batch), "token": token, "until": until})
+        leased = StreamBatch(batch.sequence, len(slices), sum(row[2] for row in slices))
+        last = max(Position(row[0], row[1]) for row in slices)
+        self._watermark.claimed(start, last, Claim(token, 1, until))
+        return leased
+
+    def extend(self, consumer: str, until: int) -> Steps[int]:
+        """Extend batch after batch."""
+        yield BEGIN
+        held = 0
+        for batch in (yield from self._batches(consumer)):
+            of = self._of(BatchId(consumer, batch.sequence))
+            token = token_of(BatchId(consumer, batch.sequence))
+            held += yield Execute("extend_stream_batch", {**of, "token": token, "until": until})
+            yield Execute("note_stream_lease", {**of, "until": until})
+            self._watermark.extended([token], until)
+        return held
+
+    def ack(self, through: BatchId, now: int) -> Steps[int]:
+        """Delete the messages, then the batch."""
+        yield from self._settling.prepare(now)
+        yield BEGIN
+        acked = 0
+        for batch in (yield from self._batches(through.consumer)):
+            if batch.sequence <= through.sequence:
+                done = BatchId(through.consumer, batch.sequence)
+                token = token_of(done)
+                leased = {**self._of(done), "token": token}
+                acked += yield from self._settling.ack_batch(leased, now)
+                yield Execute("forget_stream_batch", self._of(done))
+                self._watermark.settled([token])
+        return acked
+
+    def first_batch(self, consumer: str) -> Steps[StreamBatch | None]:
+        """Look at what is written down."""
+        batches = yield from self._batches(consumer)
+        return batches[0] if batches else None
+
+    def forget_stale(self, before: int) -> Steps[None]:
+        """Delete by time."""
+        yield Execute("forget_stale_batches", {**self._kind, "before": before})
+
+    def slice_lengths(self, batch: BatchId, slice_number: int, page_rows: int) -> Steps[list[int]]:
+        """Look the messages up if need be; what is no longer there has no length."""
+        rows: list[Row] = yield Query(
+            "slice_lengths",
+            {
+                **self._of(batch),
+                "slice": slice_number,
+                "page_rows": page_rows,
+                "page_bytes": PAGE_BYTES,
+            },
+        )
+        lengths: list[int] = json.loads(rows[0][0]) if rows else []
+        return lengths
+
+    def read_slice(
+        self, batch: BatchId, slice_number: int, page: range, *, with_payload: bool
+    ) -> Steps[list[MessageRow]]:
+        """Look the messages up by id and token."""
+        rows: list[Row] = yield Query(
+            "read_slice",
+            {
+                **self._of(batch),
+                "slice": slice_number,
+                "first": page.start,
+                "last": page.stop,
+                "token": token_of(batch),
+                "with_payload": with_payload,
+            },
+        )
+        rows.sort(key=itemgetter(_DELIVER_AT, ID))
+        return rows
+
+    def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
+        """Give them back as any others."""
+        token = token_of(batch)
+        ours = [release._replace(lease=release.lease._replace(token=token)) for release in releases]
+        return (yield from self._messages.release(ours))
+
+    def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
+        """Park them as any others, delivered when the batch was leased."""
+        rows: list[Row] = yield Query("when_leased", self._of(batch))
+        held: dict[str, int] = {"token": token_of(batch)}
+        if rows[0][0] is not None:
+            held["delivered_at"] = rows[0][0]
+        ours = [burial._replace(lease=burial.lease._replace(**held)) for burial in burials]
+        return (yield from self._messages.bury(ours, now))
+
+    def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:
+        after = {"after_due": start.position.due_at, "after_id": start.position.id}
+        slices: list[Row] = yield Query("gather_stream_batch", {**lease, **after})
+        return slices
+
+    def _batches(self, consumer: str) -> Steps[list[StreamBatch]]:
+        of = {**self._kind, "consumer": consumer}
+        rows: list[Row] = yield Query("list_stream_batches", of)
+        return [StreamBatch(*row) for row in rows]
+
+    def _of(self, batch: BatchId) -> dict[str, object]:
+        return {**self._kind, **batch._asdict()}
+
+
+def token_of(batch: BatchId) -> int:
+    """Return the batch's fencing token: the same whenever it is asked for, also after a crash."""
+    return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1

@@ -1,0 +1,46 @@
+"""The history of the SQL stores; see `history_table.HistoryTable`."""
+
+from duequeue.port.history_table import DayBounds, HistorySteps, SettledRow
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
+
+
+class SqlHistoryTable:
+    """What the settled messages of every kind left behind in an SQL database."""
+
+    def days(self) -> HistorySteps[list[tuple[int, str]]]:
+        """Jump from day to day in the index."""
+        rows: list[Row] = yield Query("list_history_days")
+        return [(day, kind) for day, kind in rows]
+
+    def day_bounds(self, day: int) -> HistorySteps[DayBounds]:
+        """Count in one scan of the day."""
+        rows: list[Row] = yield Query("bound_history_day", {"day": day})
+        return DayBounds(*rows[0])
+
+    def day_rows(
+        self, day: int, after_id: int, until_id: int, limit: int
+    ) -> HistorySteps[list[SettledRow]]:
+        """Read a range of ids."""
+        between = {"after_id": after_id, "until_id": until_id, "limit": limit}
+        rows: list[Row] = yield Query("read_history_day", {"day": day, **between})
+        return [SettledRow(*row) for row in rows]
+
+    def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
+        """Look under a lock whether rows have come late, then remove."""
+        yield BEGIN
+        yield Query("lock_history_day", {"day": day})
+        found = yield from self.day_bounds(day)
+        if not bounds.cover(found):
+            return False
+        yield Query("remove_history_day", {"day": day})
+        return True
+
+    def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
+        """Count and remove in one statement."""
+        removed: int = yield Execute("remove_history_rows", {"day": day, **bounds._asdict()})
+        return removed == bounds.rows
+
+    def kinds(self) -> HistorySteps[list[str]]:
+        """Read the table of kinds, which is small."""
+        rows: list[Row] = yield Query("list_kinds")
+        return [kind for (kind,) in rows]

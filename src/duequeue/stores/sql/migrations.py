@@ -1,0 +1,104 @@
+"""Numbered, forward-only migrations, applied under a lock."""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from duequeue.errors import SchemaError
+from duequeue.port.store import Steps
+from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row, Script
+
+
+class Migration(NamedTuple):
+    """One numbered file of a dialect's `migrations` folder."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """Identify the text, so that a migration edited after the fact is noticed."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+@cache
+def load_migrations(dialect: str) -> tuple[Migration, ...]:
+    """Return a dialect's migrations in order."""
+    folder = files(f"duequeue.stores.sql.{dialect}") / "migrations"
+    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return tuple(
+        Migration(int(name[:4]), name.removesuffix(".sql"), (folder / name).read_text("utf-8"))
+        for name in found
+    )
+
+
+def ensure_schema(dialect: str, *, migrate: bool) -> Steps[list[Migration]]:
+    """Bring the tables up to date and return what was applied; or refuse to touch them."""
+    if not (yield from _pending(dialect)):
+        return []
+    if not migrate:
+        raise SchemaError(
+            "the DueQueue tables are missing or out of date, and migrate=False forbids changing "
+            "them: run `duequeue migrate --url …`, or apply the output of `duequeue migrate --sql`"
+        )
+    return (yield from _apply(dialect))
+
+
+def schema_script(dialect: str) -> str:
+    """Return the whole schema as one script, for those who run DDL themselves."""
+    parts = [load_queries(dialect)["create_migrations"] + ";\n"]
+    for migration in load_migrations(dialect):
+        parts.append(f"-- {migration.name}\n{migration.text}")
+        parts.append(f"{_recorded(migration)};\n")
+    return "\n".join(parts)
+
+
+def _recorded(migration: Migration) -> str:
+    values = f"{migration.number}, '{migration.name}', '{migration.checksum}'"
+    return f"INSERT INTO duequeue_migration (number, name, checksum) VALUES ({values})"  # noqa: S608 - all of it is ours
+
+
+def _apply(dialect: str) -> Steps[list[Migration]]:
+    yield BEGIN
+    yield Query("lock_migrations")
+    yield Execute("create_migrations")
+    # Looked up again under the lock: another process may have been faster.
+    pending = yield from _pending(dialect)
+    for migration in pending:
+        yield Script(migration.text)
+        yield Execute(
+            "record_migration",
+            {
+                "number": migration.number,
+                "name": migration.name,
+                "checksum": migration.checksum,
+            },
+        )
+    return pending
+
+
+def _pending(dialect: str) -> Steps[list[Migration]]:
+    known = load_migrations(dialect)
+    exists: list[Row] = yield Query("has_migrations")
+    if not exists[0][0]:
+        return list(known)
+    applied: list[Row] = yield Query("applied_migrations")
+    _check_applied(known, applied)
+    return list(known[len(applied) :])
+
+
+def _check_applied(known: tuple[Migration, ...], applied: list[Row]) -> None:
+    if len(applied) > len(known):
+        raise SchemaError(
+            f"the database has migration {applied[-1][1]}, which is newer than this DueQueue "
+            f"knows ({known[-1].name} is its last): upgrade DueQueue in this process"
+        )
+    for migration, (number, name, checksum) in zip(known, applied, strict=False):
+        if (number, name, checksum) != (migration.number, migration.name, migration.checksum):
+            raise SchemaError(
+                f"migration {name} in the database is not the {migration.name} of this DueQueue: "
+                "one of them was edited after it was applied"
+            )

@@ -1,0 +1,1 @@
+"""Whole batches on PostgreSQL, for Spark."""

@@ -1,0 +1,54 @@
+"""PostgreSQL for whole batches: COPY in, exported snapshots out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+from duequeue.port.bulk import Snapshots
+from duequeue.port.store import Session, Steps
+from duequeue.stores.sql.bulk import store as bulk
+from duequeue.stores.sql.bulk.commands import Load, QueryBatch
+from duequeue.stores.sql.commands import Query
+from duequeue.stores.sql.postgres.backend import DIALECT
+from duequeue.stores.sql.postgres.bulk.copying import batch_arrays, copy_in
+from duequeue.stores.sql.postgres.bulk.snapshots import PostgresSnapshots
+from duequeue.stores.sql.postgres.session import PostgresSession
+from duequeue.stores.sql.postgres.settings import Settings
+
+
+class BulkPostgresSession(PostgresSession):
+    """A session that can load batches too."""
+
+    def _performer(self, connection: psycopg.Connection) -> Callable[[Any], object]:
+        ordinary = super()._performer(connection)
+
+        def perform(command: Any) -> object:
+            match command:
+                case Load(table, rows):
+                    return copy_in(connection, table, rows)
+                case QueryBatch(name, parameters, rows):
+                    return ordinary(Query(name, {**parameters, **batch_arrays(rows)}))
+                case _:
+                    return ordinary(command)
+
+        return perform
+
+
+class BulkPostgresBackend:
+    """One database of one server; see `bulk.BulkBackend`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def bulk_session(self) -> Session:
+        """Use a pool of connections."""
+        return BulkPostgresSession(self._settings)
+
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
+        """Get the store of one kind ready."""
+        return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
+
+    def snapshots(self, kind_id: int) -> Snapshots:
+        """Export snapshots."""
+        return PostgresSnapshots(self._settings, kind_id)

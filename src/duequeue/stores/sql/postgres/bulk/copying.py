@@ -1,0 +1,86 @@
+"""Arrow batches in PostgreSQL's binary formats: the rows of a COPY, and arrays.
+
+Either is made of values, each with its length before it. Arrow joins those pieces for all rows at
+once, so that no Python runs per row.
+"""
+
+from array import array
+from sys import byteorder
+
+import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from duequeue.stores.sql.postgres.adapters import BinaryArray, packed
+
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER = b"\xff\xff"
+_NULL = -1
+
+
+def copy_in(connection: psycopg.Connection, table: str, rows: pa.RecordBatch) -> bool:
+    """Append a batch; nothing of it, and False, if one of its keys is there already."""
+    names = sql.SQL(", ").join(map(sql.Identifier, rows.schema.names))
+    command = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)")
+    try:
+        with (
+            connection.transaction(),
+            connection.cursor() as cursor,
+            cursor.copy(command.format(sql.Identifier(table), names)) as copy,
+        ):
+            copy.write(_HEADER)
+            copy.write(encoded(rows))
+            copy.write(_TRAILER)
+    except psycopg.errors.UniqueViolation:
+        return False
+    return True
+
+
+def encoded(rows: pa.RecordBatch) -> memoryview:
+    """Return the rows of a COPY, without its header and trailer."""
+    pieces = [pa.scalar(rows.num_columns.to_bytes(2, "big"))]
+    for column in rows.columns:
+        pieces += _values(column)
+    return _joined(pieces)
+
+
+def batch_arrays(rows: pa.RecordBatch) -> dict[str, BinaryArray]:
+    """Turn a batch into one array per column."""
+    return {
+        name: packed(name, rows.num_rows, _joined(_values(column)), nulls=column.null_count > 0)
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    }
+
+
+def _joined(pieces: list[pa.Array | pa.Scalar]) -> memoryview:
+    return memoryview(pc.binary_join_element_wise(*pieces, b"").buffers()[2])
+
+
+def _values(column: pa.Array) -> list[pa.Array | pa.Scalar]:
+    """Return the lengths and the bytes of a column's values."""
+    if pa.types.is_boolean(column.type):
+        return [_length(1), _swapped(column.cast(pa.int8()))]
+    if pa.types.is_integer(column.type):
+        return [_length(column.type.bit_width // 8), _swapped(column)]
+    data = column.cast(pa.binary())
+    lengths = pc.binary_length(data).fill_null(_NULL)
+    return [_swapped(lengths), data.fill_null(b"")]
+
+
+def _length(size: int) -> pa.Scalar:
+    return pa.scalar(size.to_bytes(4, "big"))
+
+
+def _swapped(numbers: pa.Array) -> pa.Array:
+    """Return numbers in network order, each as its bytes."""
+    width = numbers.type.bit_width // 8
+    start = numbers.offset * width
+    swapped = array({1: "b", 4: "i", 8: "q"}[width])
+    swapped.frombytes(memoryview(numbers.buffers()[1])[start : start + len(numbers) * width])
+    if byteorder == "little":
+        swapped.byteswap()
+    fixed = pa.binary(width)
+    return pa.Array.from_buffers(fixed, len(numbers), [None, pa.py_buffer(swapped)]).cast(
+        pa.binary()
+    )

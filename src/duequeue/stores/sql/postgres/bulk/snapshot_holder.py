@@ -1,0 +1,75 @@
+"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read."""
+
+import os
+from contextlib import closing
+from time import monotonic
+from typing import NamedTuple
+
+import psycopg
+
+from duequeue.errors import StoreError
+from duequeue.stores.sql.postgres.bulk.detached import Tell, detach
+from duequeue.stores.sql.postgres.settings import Settings
+
+BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_EXPORT = "SELECT pg_export_snapshot()"
+_TAKEN = "taken: "
+_LISTEN = "LISTEN duequeue_snapshot"
+# How often to look whether there is still anybody to keep it for, in seconds.
+_BEAT = 1.0
+# Not every version has all of them.
+_BE_PATIENT = """
+    SELECT set_config(name, '0', false) FROM pg_settings
+    WHERE name IN (
+        'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout'
+    )
+"""
+
+
+def hold(settings: Settings, parts: int, seconds: float) -> str:
+    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
+    holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
+    try:
+        answer = detach(holder.run)
+    except OSError as error:  # no process more, or no file
+        answer = str(error)
+    if not answer.startswith(_TAKEN):
+        reason = settings.address.clean(answer or "its process ended")
+        raise StoreError(f"no snapshot could be kept: {reason}")
+    return answer.removeprefix(_TAKEN)
+
+
+class _Holder(NamedTuple):
+    settings: Settings
+    parts: int
+    ends_at: float
+    owner: int  # of Spark's workers, which come and go
+
+    def run(self, tell: Tell) -> None:
+        with closing(self._connect()) as listening, closing(self._connect()) as holding:
+            listening.execute(_LISTEN)
+            holding.execute(BEGIN)
+            ((snapshot,),) = holding.execute(_EXPORT).fetchall()
+            tell(_TAKEN + snapshot)
+            self._wait(listening, snapshot)
+
+    def _connect(self) -> psycopg.Connection:
+        connection = psycopg.connect(self.settings.conninfo, **self.settings.connection_arguments)
+        connection.execute(_BE_PATIENT)
+        return connection
+
+    def _wait(self, listening: psycopg.Connection, snapshot: str) -> None:
+        unread = {f"{snapshot} {number}" for number in range(self.parts)}
+        while unread and _is_running(self.owner) and (left := self.ends_at - monotonic()) > 0:
+            for told in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
+                unread.discard(told.payload)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is another user's
+    return True

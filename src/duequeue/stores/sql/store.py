@@ -1,0 +1,250 @@
+"""Every operation of the SQL stores, once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from duequeue.message import OfferOutcome
+from duequeue.port.history_table import SettledRow
+from duequeue.port.store import (
+    NOBODY,
+    Burial,
+    Buried,
+    Claimed,
+    Counts,
+    Lease,
+    Record,
+    Release,
+    Steps,
+    Stored,
+)
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
+from duequeue.stores.sql.cron_table import SqlCronTable
+from duequeue.stores.sql.settling import LEASE, Settling, pairs
+from duequeue.stores.sql.wakeup_note import Note
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
+
+
+class Kind(NamedTuple):
+    """A queue name with a payload type, and the small number that stands for it in the tables."""
+
+    id: int
+    name: str
+
+
+class SqlStore:
+    """The messages of one kind in an SQL database; see `store.Store`."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        settling: Settling,
+        sweep_interval: int,
+        shared_watermark: Watermark,
+        own_watermark: Watermark | None = None,
+    ) -> None:
+        self._kind_of_message = kind
+        self._kind = {"kind_id": kind.id}
+        self._settling = settling
+        self.cron = SqlCronTable(kind.id, settling)
+        self._sweep_interval = sweep_interval
+        self._shared_watermark = shared_watermark
+        self._watermark = own_watermark or shared_watermark
+
+    def offer(
+        self,
+        records: Sequence[Record],
+        now: int,
+        *,
+        sender: str | None = None,
+        hurried: bool = False,
+    ) -> Steps[list[OfferOutcome]]:
+        """Offer each run of records that one statement can take."""
+        yield from self._settling.prepare(now)
+        note = None if sender is None else self._note(sender, min(each.due_at for each in records))
+        runs = list(_runs(records))
+        if len(runs) > 1:
+            yield BEGIN
+        outcomes: list[OfferOutcome] = []
+        for run in runs:
+            rows = yield from self._settling.offer(run, now, note, hurried=hurried)
+            created = {row[0]: row[1] for row in rows}
+            outcomes += [_outcome(created.get(record.key)) for record in run]
+        return outcomes
+
+    def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
+        """Claim from the watermark on; if nothing is there, from the beginning."""
+        yield from self._settling.prepare(now)
+        start = self._watermark.start(now, self._sweep_interval)
+        while True:
+            rows: list[Row] = yield Query(
+                "claim_messages",
+                {
+                    **self._kind,
+                    "now": now,
+                    "until": until,
+                    "token": token,
+                    "limit": limit,
+                    "after_due": start.position.due_at,
+                    "after_id": start.position.id,
+                },
+            )
+            if rows or start.position == BEGINNING:
+                break
+            start = self._watermark.sweep(now)
+        rows.sort()  # by due time and id; RETURNING promises no order
+        if rows:
+            claim = Claim(token, len(rows), until)
+            self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
+        return [Claimed(Lease(row[1], token, now), *row[2:]) for row in rows]
+
+    def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
+        """Delete by id and token."""
+        return self._settled((yield from self._settling.ack(leases, now)), leases)
+
+    def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
+        """Set the lease's new end."""
+        each = pairs(leases)
+        rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
+        won = {row[0] for row in rows}
+        self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
+        return won
+
+    def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
+        """Clear the lease and set the new place in due order."""
+        leases = [release.lease for release in releases]
+        each = [(*lease[:2], due_at) for lease, due_at in releases]
+        rows = yield QueryEach("release_messages", {}, (*LEASE, "due_at"), each)
+        return self._settled(rows, leases)
+
+    def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
+        """Clear the lease and take the attempt back."""
+        rows = yield QueryEach("give_back_messages", {}, LEASE, pairs(leases))
+        return self._settled(rows, leases)
+
+    def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
+        """Copy to the buried, then delete."""
+        yield from self._settling.prepare(now)
+        yield BEGIN
+        yield QueryEach(
+            "park_messages",
+            {"now": now},
+            (*LEASE, "attempts", "reason"),
+            [(*lease[:2], attempts, reason) for lease, attempts, reason in burials],
+        )
+        rows = yield from self._settling.bury(burials, now)
+        return self._settled(rows, [burial.lease for burial in burials])
+
+    def read(self, key: str) -> Steps[Stored | Buried | None]:
+        """Look among the live and the buried; the live one counts."""
+        rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
+        found: Stored | Buried | None = None
+        for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
+            if buried_at is None:
+                return Stored(payload, asked_at, due_at, leased_until, attempts, headers)
+            found = Buried(key, payload, asked_at, attempts, reason, buried_at, headers)
+        return found
+
+    def drop(self, key: str, now: int) -> Steps[bool]:
+        """Delete by key."""
+        return (yield from self._settling.drop(key, now)) > 0
+
+    def drop_all(self, now: int) -> Steps[int]:
+        """Delete by kind."""
+        return (yield from self._settling.drop_all(now))
+
+    def counts(self, now: int) -> Steps[Counts]:
+        """Count in one scan."""
+        rows: list[Row] = yield Query("count_messages", {**self._kind, "now": now})
+        return Counts(*rows[0])
+
+    def next_due(self, now: int) -> Steps[int | None]:
+        """Look up the first index entry after now."""
+        rows: list[Row] = yield Query("next_due", {**self._kind, "now": now})
+        return rows[0][0] if rows else None
+
+    def earliest_due(self, now: int) -> Steps[int | None]:
+        """Look up the first index entry that is not leased."""
+        rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
+        return rows[0][0] if rows else None
+
+    def buried(self, limit: int) -> Steps[list[Buried]]:
+        """List the buried."""
+        rows: list[Row] = yield Query("list_buried", {**self._kind, "limit": limit})
+        return [Buried(*row) for row in rows]
+
+    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
+        """Offer the newest burial as a new message; forget the burial if that created one."""
+        yield from self._settling.prepare(now)
+        yield BEGIN
+        rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
+        if not rows:
+            return False
+        buried_id, payload, headers = rows[0]
+        record = Record(key, payload, due_at, headers, replace=False)
+        outcomes = yield from self.offer([record], now)
+        if outcomes != [OfferOutcome.CREATED]:
+            return False
+        yield Execute("forget_buried", {"id": buried_id})
+        yield from self.cron.release(key)
+        return True
+
+    def purge_buried(self, before: int) -> Steps[int]:
+        """Delete by time."""
+        purged: int = yield Execute("purge_buried", {**self._kind, "before": before})
+        return purged
+
+    def settled(self, limit: int) -> Steps[list[SettledRow]]:
+        """Read the index of the history backwards."""
+        rows: list[Row] = yield Query("list_history", {**self._kind, "limit": limit})
+        kind = self._kind_of_message.name
+        return [SettledRow(row[0], kind, *row[1:]) for row in rows]
+
+    def prepare_history(self, now: int) -> Steps[None]:
+        """Make room for today and tomorrow."""
+        return self._settling.prepare(now)
+
+    def announce(self, due_at: int) -> None:
+        """Lower the watermark."""
+        self._shared_watermark.lower(due_at)
+
+    def notify(self, due_at: int) -> Steps[None]:
+        """Tell everybody, this process included: it cannot know when the caller commits."""
+        yield Query("notify_waiters", {"note": self._note(NOBODY, due_at)})
+
+    def borrowed(self) -> "SqlStore":
+        """Return a store that claims from the beginning: a claim may yet be rolled back."""
+        return SqlStore(
+            self._kind_of_message,
+            self._settling.borrowed(),
+            self._sweep_interval,
+            self._shared_watermark,
+            Watermark(),
+        )
+
+    def _note(self, sender: str, due_at: int) -> str:
+        return str(Note(sender, due_at, self._kind_of_message.name))
+
+    def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
+        won = {row[0] for row in rows}
+        self._watermark.settled(lease.token for lease in leases if lease.id in won)
+        return won
+
+
+def _runs(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Cut records into runs that one statement can take: distinct keys, one way to replace."""
+    run: list[Record] = []
+    keys: set[str] = set()
+    for record in records:
+        if run and (record.key in keys or record.replace != run[0].replace):
+            yield run
+            run, keys = [], set()
+        run.append(record)
+        keys.add(record.key)
+    if run:
+        yield run
+
+
+def _outcome(created: object) -> OfferOutcome:
+    if created is None:
+        return OfferOutcome.IGNORED
+    return OfferOutcome.CREATED if created else OfferOutcome.UPDATED

@@ -1,0 +1,1 @@
+"""Who waits for a message, and what wakes them."""

@@ -1,0 +1,90 @@
+"""Wakes those who wait for messages, in threads and in event loops."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from duequeue.wakeups.waiting import wait_for
+
+
+class Bell:
+    """Counts its rings, so that one between looking and waiting is not missed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiters: dict[Callable[[], None], int] = {}
+        self._told: list[Callable[[int | None], None]] = []
+        self.rings = 0
+
+    def ring(self, due_at: int | None) -> None:
+        """Wake one of those who would look too late for a message due at `due_at`, if known.
+
+        One is enough: whoever finds something wakes the next, in case there is more.
+        """
+        with self._lock:
+            for tell in self._told:
+                tell(due_at)
+            self.rings += 1
+            late = (
+                wake
+                for wake, looks_at in self._waiters.items()
+                if due_at is None or due_at < looks_at
+            )
+            wake = next(late, None)
+        if wake is not None:
+            wake()
+
+    def ring_all(self) -> None:
+        """Wake everybody who waits."""
+        with self._lock:
+            self.rings += 1
+            waiters = list(self._waiters)
+        for wake in waiters:
+            wake()
+
+    @contextmanager
+    def telling(self, tell: Callable[[int | None], None]) -> Iterator[None]:
+        """Have `tell` called with the due time of every ring, before anybody is woken by it."""
+        with self._lock:
+            self._told.append(tell)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._told.remove(tell)
+
+    def wait(self, heard: int, looks_at: int, seconds: float) -> None:
+        """Block until a ring that matters after the first `heard`, or until the seconds are over.
+
+        `looks_at` is the instant, in milliseconds, at which the caller looks again anyway.
+        """
+        event = threading.Event()
+        with self._waiting(event.set, looks_at):
+            if self.rings == heard:
+                wait_for(event, seconds)
+
+    async def wait_async(self, heard: int, looks_at: int, seconds: float) -> None:
+        """Await the same."""
+        event = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        with self._waiting(lambda: _wake(loop, event), looks_at):
+            if self.rings == heard:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await event.wait()
+
+    @contextmanager
+    def _waiting(self, wake: Callable[[], None], looks_at: int) -> Iterator[None]:
+        with self._lock:
+            self._waiters[wake] = looks_at
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._waiters[wake]
+
+
+def _wake(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop was closed between ringing and waking
+        loop.call_soon_threadsafe(event.set)
