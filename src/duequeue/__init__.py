@@ -8,9 +8,8 @@ from duequeue.consumer.consumer import Consumer
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.cron.cron import Cron, CronHandle
 from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
-from duequeue.cron.cron_status import CronStatus
-from duequeue.delivery import Delivery
-from duequeue.delivery_async import AsyncDelivery
+from duequeue.cron.installing import CronStatus
+from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.errors import (
     DueQueueError,
     MissingExtra,
@@ -37,11 +36,10 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
-from duequeue.schedules.config_hash import ConfigHash
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily, Every, Schedule
-from duequeue.schedules.tick import CronMessage, TickKey, parse_tick_key
+from duequeue.schedules.tick import ConfigHash, CronMessage, TickKey, parse_tick_key
 from duequeue.settled import Outcome, Settled
 from duequeue.verdict import Bury, Retry
 

@@ -11,7 +11,7 @@ from duequeue.port.bulk import BulkBackend
 from duequeue.port.store import Backend
 
 if TYPE_CHECKING:
-    from duequeue.stores.sql.postgres.settings import Settings
+    from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -108,8 +108,8 @@ def _bulk_postgres(url: str) -> BulkBackend:
     return BulkPostgresBackend(_server_settings(url))
 
 
-def _server_settings(url: str) -> "Settings":
-    from duequeue.stores.sql.postgres.settings import Settings
+def _server_settings(url: str) -> "PostgresSettings":
+    from duequeue.stores.sql.postgres.settings import PostgresSettings
 
     location, options = _split_options(url)
     _check_authority(location, url.partition("?")[2])
@@ -121,7 +121,7 @@ def _server_settings(url: str) -> "Settings":
         raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
     theirs = "&".join(f"{name}={value}" for name, value in options.items())
     by_transaction = pooler == "transaction"
-    return Settings(f"{location}?{theirs}", int(pool_size), by_transaction)
+    return PostgresSettings(f"{location}?{theirs}", int(pool_size), by_transaction)
 
 
 def _check_authority(location: str, options: str) -> None:

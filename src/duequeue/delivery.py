@@ -1,6 +1,6 @@
-"""A leased message in the hands of a consumer that blocks."""
+"""A leased message in the hands of a consumer, blocking or awaiting."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
@@ -10,13 +10,13 @@ from duequeue.drive.actions import Flow
 from duequeue.errors import DueQueueError
 from duequeue.flows import settling
 from duequeue.flows.context import Context
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
 
 T = TypeVar("T")
 
 
-class Delivery(Parcel[T]):
+class Delivery(LeasedMessage[T]):
     """A leased message; each way to settle it tells whether this call won.
 
     As a context manager it acks on success; on an exception it releases, and lets it through.
@@ -74,3 +74,63 @@ class Delivery(Parcel[T]):
             # The handler's error matters more; an unreleased message comes back with its lease.
             with suppress(DueQueueError):
                 self.release()
+
+
+class AsyncDelivery(LeasedMessage[T]):
+    """A leased message; each way to settle it tells whether this call won.
+
+    In an `async with` block it acks on success; on an exception it releases, and lets it through.
+    """
+
+    __slots__ = ("_context", "_drive")
+
+    def __init__(
+        self,
+        drive: Callable[[Flow[Any]], Awaitable[Any]],
+        context: Context[T],
+        claimed: Claimed,
+        payload: T,
+        lease_until: int,
+    ) -> None:
+        super().__init__(context.name, claimed, payload, lease_until)
+        self._drive = drive
+        self._context = context
+
+    async def ack(self) -> bool:
+        """Delete the message: it was handled."""
+        self.settled = True
+        won: bool = await self._drive(settling.ack(self._context, self))
+        return won
+
+    async def extend(self, lease: timedelta | None = None) -> bool:
+        """Hold the message for another lease from now on."""
+        won: bool = await self._drive(settling.extend(self._context, self, lease))
+        return won
+
+    async def release(self, delay: timedelta = timedelta(0)) -> bool:
+        """Give the message back, due after a delay."""
+        self.settled = True
+        won: bool = await self._drive(settling.release(self._context, self, delay))
+        return won
+
+    async def bury(self, reason: str) -> bool:
+        """Park the message out of the queue."""
+        self.settled = True
+        won: bool = await self._drive(settling.bury(self._context, self, reason))
+        return won
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.ack()
+        else:
+            # The handler's error matters more; an unreleased message comes back with its lease.
+            with suppress(DueQueueError):
+                await self.release()

@@ -10,7 +10,7 @@ from duequeue.port.store import Claimed
 T = TypeVar("T")
 
 
-class Parcel(Generic[T]):
+class LeasedMessage(Generic[T]):
     """The facts of one delivery. The means to settle it come with the face.
 
     `settled` is set by whoever settles it first in this process, `lost` by a consumer that has

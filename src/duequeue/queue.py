@@ -20,8 +20,7 @@ from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Flow, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Events
-from duequeue.flows import inspecting as keeping
-from duequeue.flows import offering, opening, polling, settling
+from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
@@ -140,39 +139,39 @@ class Queue(Generic[T]):
 
     def read(self, key: str) -> Snapshot[T] | None:
         """Look at a message in any state, changing nothing."""
-        return self._drive(keeping.read(self._context, key))
+        return self._drive(inspecting.read(self._context, key))
 
     def contains(self, key: str) -> bool:
         """Tell whether a key is in the queue, leased or not."""
-        return self._drive(keeping.contains(self._context, key))
+        return self._drive(inspecting.contains(self._context, key))
 
     def drop(self, key: str) -> bool:
         """Delete a message, leased or not, and tell whether there was one."""
-        return self._drive(keeping.drop(self._context, key))
+        return self._drive(inspecting.drop(self._context, key))
 
     def drop_all(self, confirm: str) -> int:
         """Delete every message in the queue; `confirm` must be the queue's own name."""
-        return self._drive(keeping.drop_all(self._context, confirm))
+        return self._drive(inspecting.drop_all(self._context, confirm))
 
     def stats(self) -> QueueStats:
         """Count the messages by state."""
-        return self._drive(keeping.stats(self._context))
+        return self._drive(inspecting.stats(self._context))
 
     def buried(self, limit: int) -> list[BuriedMessage[T]]:
         """List up to `limit` buried messages, the oldest burial first."""
-        return self._drive(keeping.buried(self._context, limit))
+        return self._drive(inspecting.buried(self._context, limit))
 
     def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
         """Put the newest burial of a key back in the queue, unless the key is in it."""
-        return self._drive(keeping.revive(self._context, key, due))
+        return self._drive(inspecting.revive(self._context, key, due))
 
     def purge_buried(self, before: datetime) -> int:
         """Forget the burials before an instant, and count them."""
-        return self._drive(keeping.purge_buried(self._context, before))
+        return self._drive(inspecting.purge_buried(self._context, before))
 
     def history(self, limit: int = 100) -> list[Settled]:
         """List up to `limit` messages that left a row when they were settled, the newest first."""
-        return self._drive(keeping.history(self._context, limit))
+        return self._drive(inspecting.history(self._context, limit))
 
     def consume(
         self,

@@ -17,12 +17,11 @@ from duequeue.connect import backend_for
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
-from duequeue.delivery_async import AsyncDelivery
+from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Flow, performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
-from duequeue.flows import inspecting as keeping
-from duequeue.flows import offering, opening, polling, settling
+from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
@@ -141,39 +140,39 @@ class AsyncQueue(Generic[T]):
 
     async def read(self, key: str) -> Snapshot[T] | None:
         """Look at a message in any state, changing nothing."""
-        return await self._drive(keeping.read(self._context, key))
+        return await self._drive(inspecting.read(self._context, key))
 
     async def contains(self, key: str) -> bool:
         """Tell whether a key is in the queue, leased or not."""
-        return await self._drive(keeping.contains(self._context, key))
+        return await self._drive(inspecting.contains(self._context, key))
 
     async def drop(self, key: str) -> bool:
         """Delete a message, leased or not, and tell whether there was one."""
-        return await self._drive(keeping.drop(self._context, key))
+        return await self._drive(inspecting.drop(self._context, key))
 
     async def drop_all(self, confirm: str) -> int:
         """Delete every message in the queue; `confirm` must be the queue's own name."""
-        return await self._drive(keeping.drop_all(self._context, confirm))
+        return await self._drive(inspecting.drop_all(self._context, confirm))
 
     async def stats(self) -> QueueStats:
         """Count the messages by state."""
-        return await self._drive(keeping.stats(self._context))
+        return await self._drive(inspecting.stats(self._context))
 
     async def buried(self, limit: int) -> list[BuriedMessage[T]]:
         """List up to `limit` buried messages, the oldest burial first."""
-        return await self._drive(keeping.buried(self._context, limit))
+        return await self._drive(inspecting.buried(self._context, limit))
 
     async def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
         """Put the newest burial of a key back in the queue, unless the key is in it."""
-        return await self._drive(keeping.revive(self._context, key, due))
+        return await self._drive(inspecting.revive(self._context, key, due))
 
     async def purge_buried(self, before: datetime) -> int:
         """Forget the burials before an instant, and count them."""
-        return await self._drive(keeping.purge_buried(self._context, before))
+        return await self._drive(inspecting.purge_buried(self._context, before))
 
     async def history(self, limit: int = 100) -> list[Settled]:
         """List up to `limit` messages that left a row when they were settled, the newest first."""
-        return await self._drive(keeping.history(self._context, limit))
+        return await self._drive(inspecting.history(self._context, limit))
 
     def consume(
         self,

@@ -20,7 +20,7 @@ from duequeue.events.events import (
 )
 from duequeue.events.log import Observable
 from duequeue.headers import decode_headers, encode_headers
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Record
 from duequeue.verdict import Bury, Retry
 
@@ -84,12 +84,12 @@ class Spans:
 
         return [_stamped(record, carrier) for record in records], end
 
-    def handling(self, parcel: Parcel[Any]) -> EndHandling:
+    def handling(self, message: LeasedMessage[Any]) -> EndHandling:
         """Begin a handler's span, below the producer's."""
-        came_from = propagate.extract(parcel.headers)
+        came_from = propagate.extract(message.headers)
         about: dict[str, str | int] = {
-            "messaging.message.id": parcel.key,
-            "duequeue.attempt": parcel.attempt,
+            "messaging.message.id": message.key,
+            "duequeue.attempt": message.attempt,
         }
         span, token = self._begin("process", SpanKind.CONSUMER, came_from, about)
 

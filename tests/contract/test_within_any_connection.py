@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row, namedtuple_row
 
 from duequeue import OfferOutcome, Queue
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -90,7 +90,7 @@ with psycopg.connect({postgres_url!r}) as mine:
 
 
 def test_behind_a_pooler_nothing_is_left_on_a_connection(postgres_url: str) -> None:
-    settings = Settings(postgres_url, pooled_by_transaction=True)
+    settings = PostgresSettings(postgres_url, pooled_by_transaction=True)
     assert settings.connection_arguments["prepare_threshold"] is None
     assert settings.session_settings == ""
     with Queue.open(f"{postgres_url}?pooler=transaction", "orders") as queue:

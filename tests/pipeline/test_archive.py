@@ -17,7 +17,7 @@ from duequeue.pipeline import folder as folders
 from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
-from duequeue.pipeline.history_source import HistoryReader, IdRange, Part, id_ranges
+from duequeue.pipeline.history_source import HistoryPartition, HistoryReader, IdRange, id_ranges
 from tests.fixtures.stores import START
 from tests.pipeline.settling import in_archive, in_database, settle
 
@@ -257,7 +257,7 @@ def test_parts_of_a_day_have_each_row_once(url: str, queue: Queue[Any]) -> None:
     found = [
         key
         for each in ranges
-        for batch in reader.read(Part(each))
+        for batch in reader.read(HistoryPartition(each))
         for key in batch["key"].to_pylist()
     ]
     assert sorted(found) == keys

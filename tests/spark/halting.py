@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from duequeue.spark import DueQueueSource
-from duequeue.spark.batch_writer import BatchWriter, Offered
+from duequeue.spark.batch_writer import BatchWriter, OfferedPartition
 from duequeue.spark.options import Options, parse
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.spark.stream_writer import StreamWriter
@@ -111,7 +111,7 @@ class HaltingBatchWriter(BatchWriter):
         super().__init__(options)
         self._halt = halt
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Offered:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> OfferedPartition:
         offered = super().write(iterator)
         self._halt.kill_executor_at("executor writes")
         return offered

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from duequeue import Message, Queue
 from duequeue.port.bulk import SnapshotPart
 from duequeue.spark import offer
-from duequeue.spark.batch_reader import BatchReader, Part
+from duequeue.spark.batch_reader import BatchReader, SnapshotPartition
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
@@ -124,7 +124,7 @@ def test_garbage_is_collected_again_after_a_read_that_was_given_up(
     queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(9))
     options = parse({"url": url, "queue": "orders", "batchSize": "1"})
     with OpenBulk(options) as bulk:
-        part = Part(bulk.store.kind_id, SnapshotPart(0, 0, 2**31, None))
+        part = SnapshotPartition(bulk.store.kind_id, SnapshotPart(0, 0, 2**31, None))
     with closing(BatchReader(options, full_schema(options)).read(part)) as pages:
         assert next(pages).num_rows == 1
         assert not gc.isenabled()

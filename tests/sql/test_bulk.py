@@ -481,9 +481,9 @@ def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
 def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
     program = """if True:
         import sys
-        from duequeue.stores.sql.postgres.settings import Settings
+        from duequeue.stores.sql.postgres.settings import PostgresSettings
         from duequeue.stores.sql.postgres.bulk.snapshot_holder import hold
-        hold(Settings(sys.argv[1]), 1, 600)
+        hold(PostgresSettings(sys.argv[1]), 1, 600)
     """
     url = f"{ready_database}?options=-cno_such_setting%3D1"
     done = subprocess.run(

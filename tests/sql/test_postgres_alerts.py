@@ -9,7 +9,7 @@ import pytest
 
 from duequeue.stores.sql.postgres import alerts
 from duequeue.stores.sql.postgres.alerts import Line, PostgresAlerts
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 from tests.contract.phrases import PATIENCE
 from tests.contract.stage import until
 from tests.fixtures.logs import messages_of
@@ -31,7 +31,7 @@ def listener(ready_database: str) -> Iterator[psycopg.Connection]:
 @pytest.fixture
 def one_queue(ready_database: str) -> Iterator[PostgresAlerts]:
     """The place of a queue at the switchboard."""
-    place = PostgresAlerts(Settings(ready_database), "orders|json", lambda _: None)
+    place = PostgresAlerts(PostgresSettings(ready_database), "orders|json", lambda _: None)
     yield place
     place.close()
 
@@ -47,7 +47,7 @@ def heard(listener: psycopg.Connection) -> str:
 
 def test_a_queue_that_is_closed_listens_no_more(ready_database: str) -> None:
     of_others = lines()
-    place = PostgresAlerts(Settings(ready_database), "orders|json", lambda _: None)
+    place = PostgresAlerts(PostgresSettings(ready_database), "orders|json", lambda _: None)
     place.listen(1)
     (line,) = lines() - of_others
     place.close()
@@ -70,7 +70,7 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
     ready_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(alerts, "RETRY_EVERY", 0.001)
-    settings, connects = Settings(ready_database), psycopg.connect
+    settings, connects = PostgresSettings(ready_database), psycopg.connect
     tries: list[Exception] = []
 
     def connect(conninfo: str, **options: Any) -> object:

@@ -3,7 +3,7 @@
 import psycopg
 
 from duequeue import Queue
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 from tests.fixtures.postgres import PostgresServer
 
 WHO = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
@@ -11,8 +11,8 @@ WHO = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = cu
 
 def test_a_silent_server_counts_as_gone_sooner_than_the_system_says() -> None:
     url = "postgresql://somebody@127.0.0.1/orders"
-    assert Settings(url).connection_arguments["keepalives_idle"] == 30
-    patient = Settings(f"{url}?keepalives_idle=300&connect_timeout=60").connection_arguments
+    assert PostgresSettings(url).connection_arguments["keepalives_idle"] == 30
+    patient = PostgresSettings(f"{url}?keepalives_idle=300&connect_timeout=60").connection_arguments
     assert "keepalives_idle" not in patient
     assert "connect_timeout" not in patient
     assert patient["keepalives_count"] == 3

@@ -13,8 +13,7 @@ import pytest
 from duequeue import Queue, StoreError, StoreUnavailable
 from duequeue.drive.steps import at_once
 from duequeue.stores.sql.catalogue import load_queries
-from duequeue.stores.sql.sqlite.durability import Durability
-from duequeue.stores.sql.sqlite.session import SqliteSession
+from duequeue.stores.sql.sqlite.session import Durability, SqliteSession
 from tests.contract.phrases import MILLISECOND
 from tests.fixtures.faces import Face
 from tests.sql.test_catalogues import parameters

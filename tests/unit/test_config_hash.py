@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from duequeue.schedules.config_hash import ConfigHash
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.schedule import Daily, Every, Schedule
+from duequeue.schedules.tick import ConfigHash
 
 # Written down: a change here would install every user's crons anew.
 KNOWN: dict[str, Schedule] = {
@@ -51,7 +51,7 @@ def test_the_same_for_ever(expected: str, schedule: Schedule) -> None:
 
 def test_the_same_in_every_process() -> None:
     program = (
-        "from duequeue.schedules.config_hash import ConfigHash\n"
+        "from duequeue.schedules.tick import ConfigHash\n"
         "from duequeue.schedules.schedule import Daily\n"
         "print(ConfigHash.of(Daily({'07:00', '12:00', '19:00'}, 'GB')))\n"
     )

@@ -19,7 +19,7 @@ from duequeue.events.events import (
     StoreFailed,
 )
 from duequeue.events.log import log_events
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed, Lease, Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
 from tests.fixtures.logs import records_of
@@ -28,8 +28,8 @@ LOST = LeaseLost("orders", "a")
 RECORDS = [Record("a", b"1", 0)]
 
 
-def parcel() -> Parcel[int]:
-    return Parcel("orders", Claimed(Lease(1, 2, 0), "a", b"1", 0, 3, None), 1, 0)
+def message() -> LeasedMessage[int]:
+    return LeasedMessage("orders", Claimed(Lease(1, 2, 0), "a", b"1", 0, 3, None), 1, 0)
 
 
 class Orders:
@@ -50,7 +50,7 @@ class FailingTracing:
     def offering(self, records: list[Record]) -> tuple[list[Record], EndOffering]:
         return records, fail if self._at_the_end else fail()
 
-    def handling(self, parcel: Parcel[Any]) -> EndHandling:  # noqa: ARG002 - its signature
+    def handling(self, message: LeasedMessage[Any]) -> EndHandling:  # noqa: ARG002 - its signature
         return fail if self._at_the_end else fail()
 
 
@@ -110,7 +110,7 @@ def test_tracing_that_fails_disturbs_nobody(
     events.tracing = FailingTracing(at_the_end=at_the_end)
     with events.offering(RECORDS) as stamped:
         assert stamped == RECORDS
-    with events.handling(parcel()) as tell:
+    with events.handling(message()) as tell:
         tell(None, Acked())
     records = records_of("duequeue", caplog)
     assert [record.exc_info and record.exc_info[0] for record in records] == [LookupError] * 2
@@ -136,7 +136,7 @@ def test_a_handler_is_told_of_when_it_ends(verdict: Verdict | None, outcome: str
     told: list[Event] = []
     events.subscribe(told.append)
     error = LookupError()
-    with events.handling(parcel()) as tell:
+    with events.handling(message()) as tell:
         tell(error, verdict)
     (event,) = told
     assert isinstance(event, Handled)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from duequeue.consumer.handover import Handover
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.verdict import ACKED
 from tests.contract.phrases import PATIENCE, in_background
-from tests.unit.test_workload import parcels
+from tests.unit.test_workload import messages
 
-Hands = Handover[Parcel[Any]]
+Hands = Handover[LeasedMessage[Any]]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_as_many_workers_begin_as_there_are_messages(hands: Hands) -> None:
             begun.wait(PATIENCE)
 
     workers = [in_background(work) for _ in range(7)]
-    hands.add(parcels(5), 10)
+    hands.add(messages(5), 10)
     begun.wait(PATIENCE)
     assert hands.stop()
     for worker in workers:
@@ -36,17 +36,17 @@ def test_as_many_workers_begin_as_there_are_messages(hands: Hands) -> None:
 
 
 def test_no_message_is_left_lying_however_workers_meet(hands: Hands) -> None:
-    everything = parcels(3000)
+    everything = messages(3000)
     handled: list[str] = []
     enough = Event()
 
     def work() -> None:
-        parcel = hands.next()
-        while parcel is not None:
-            handled.append(parcel.key)
+        message = hands.next()
+        while message is not None:
+            handled.append(message.key)
             if len(handled) == len(everything):
                 enough.set()
-            parcel = hands.next(parcel, ACKED)
+            message = hands.next(message, ACKED)
 
     workers = [in_background(work) for _ in range(4)]
     for at in range(0, len(everything), 3):
@@ -56,11 +56,11 @@ def test_no_message_is_left_lying_however_workers_meet(hands: Hands) -> None:
     hands.stop()
     for worker in workers:
         worker.result(PATIENCE)
-    assert sorted(handled) == sorted(parcel.key for parcel in everything)
+    assert sorted(handled) == sorted(message.key for message in everything)
 
 
 def test_what_is_lost_makes_room(hands: Hands) -> None:
-    lost = parcels(10)
+    lost = messages(10)
     hands.add(lost, 10)
     asking = Event()
 
@@ -76,12 +76,12 @@ def test_what_is_lost_makes_room(hands: Hands) -> None:
 
 
 def test_nothing_is_handed_out_once_stopping(hands: Hands) -> None:
-    waiting = parcels(3)
+    waiting = messages(3)
     hands.add(waiting, 10)
     assert hands.next() is waiting[0]
     assert hands.stop()
     assert not hands.stop()
     assert hands.next(waiting[0], ACKED) is None
     assert hands.take_waiting() == waiting[1:]
-    assert [done.parcel for done in hands.take_done()] == waiting[:1]
+    assert [done.message for done in hands.take_done()] == waiting[:1]
     assert hands.await_room() == 0

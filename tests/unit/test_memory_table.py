@@ -3,7 +3,7 @@
 import pytest
 
 from duequeue.port.store import Record
-from duequeue.stores.memory.table import Entry, MemoryTable
+from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def table() -> MemoryTable:
     return MemoryTable()
 
 
-def add(table: MemoryTable, key: str, due_at: int) -> Entry:
+def add(table: MemoryTable, key: str, due_at: int) -> MemoryMessage:
     table.add(Record(key, b"", due_at))
     return table.by_key[key]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duequeue.wakeups.polling import LONGEST_PAUSE, Outlook, pause_before_next_look
+from duequeue.wakeups.lookout import LONGEST_PAUSE, Outlook, pause_before_next_look
 
 NOW = 1_000_000
 

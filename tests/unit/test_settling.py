@@ -5,8 +5,7 @@ import sqlite3
 import psycopg
 import pytest
 
-from duequeue.stores.sql.history_days import HistoryDays
-from duequeue.stores.sql.settling import Settling
+from duequeue.stores.sql.settling import HistoryDays, Settling
 
 NOON = 12 * 3_600_000
 

@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duequeue.message import checked_key
-from duequeue.schedules.config_hash import ConfigHash
-from duequeue.schedules.tick import MAX_PREFIX_LENGTH, CronMessage, parse_tick_key, tick_key
+from duequeue.schedules.tick import (
+    MAX_PREFIX_LENGTH,
+    ConfigHash,
+    CronMessage,
+    parse_tick_key,
+    tick_key,
+)
 
 SEVEN = datetime(2026, 11, 15, 7, tzinfo=UTC)
 V1 = ConfigHash("v1")

@@ -21,7 +21,7 @@ from duequeue.consumer.workload import (
     PAUSE_AFTER_ERROR,
     Stopped,
 )
-from duequeue.delivery_async import AsyncDelivery
+from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Flow, Pause, Run
 from duequeue.drive.steps import drive_async
 from duequeue.errors import QueueClosed, StoreUnavailable

@@ -5,10 +5,10 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from duequeue.consumer.workload import Done, Workload
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
-P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
 
 class Handover(Generic[P]):
@@ -57,11 +57,11 @@ class Handover(Generic[P]):
             if handled is not None:
                 self._finish(handled, verdict)
             while not self.stopping:
-                if (parcel := self._load.take()) is not None:
+                if (message := self._load.take()) is not None:
                     if self._load.room():
                         self._room.notify()
                     self._wake_a_worker()
-                    return parcel
+                    return message
                 self._idle_workers += 1
                 self._work.wait()
                 self._idle_workers -= 1

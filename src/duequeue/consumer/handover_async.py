@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from duequeue.consumer.workload import Done, Workload
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
-P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
 
 class AsyncHandover(Generic[P]):
@@ -50,10 +50,10 @@ class AsyncHandover(Generic[P]):
     async def next(self) -> P | None:
         """Hand out the next message; None once stopping."""
         while not self.stopping:
-            if (parcel := self._load.take()) is not None:
+            if (message := self._load.take()) is not None:
                 if self._load.room():
                     self._room.set()
-                return parcel
+                return message
             self._work.clear()
             await self._work.wait()
         return None

@@ -12,31 +12,31 @@ from duequeue.flows.context import Context
 from duequeue.flows.settling import storable
 from duequeue.flows.telling import tell_buried, tell_lost
 from duequeue.instants import MILLISECOND
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release, Steps
 from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
 
 T = TypeVar("T")
-P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
 logger = logging.getLogger("duequeue.consumer")
 
 
 def verdict_on(
-    context: Context[T], parcel: Parcel[T], outcome: object, rules: Rules
+    context: Context[T], message: LeasedMessage[T], outcome: object, rules: Rules
 ) -> Verdict | None:
     """Judge what a handler returned or raised; None if there is nothing left to settle."""
-    if parcel.lost:
+    if message.lost:
         return None
     if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
         words = "queue %r: the handler failed on %r, attempt %d"
-        logger.warning(words, context.name, parcel.key, parcel.attempt, exc_info=outcome)
-    if parcel.settled:
+        logger.warning(words, context.name, message.key, message.attempt, exc_info=outcome)
+    if message.settled:
         return None
     try:
-        return judge(outcome, parcel.attempt, rules)
+        return judge(outcome, message.attempt, rules)
     except Exception:  # a backoff of the user's own making; the message must not be kept for it
-        logger.exception("queue %r: no verdict on %r", context.name, parcel.key)
+        logger.exception("queue %r: no verdict on %r", context.name, message.key)
         return Released(timedelta(0))
 
 
@@ -54,14 +54,14 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
     acks: list[Lease] = []
     releases: list[Release] = []
     burials: list[Burial] = []
-    for parcel, verdict in done:
+    for message, verdict in done:
         match verdict:
             case Acked():
-                acks.append(parcel.lease)
+                acks.append(message.lease)
             case Released(delay):
-                releases.append(Release(parcel.lease, now + delay // MILLISECOND))
+                releases.append(Release(message.lease, now + delay // MILLISECOND))
             case Parked(reason):
-                burials.append(Burial(parcel.lease, parcel.attempt, storable(reason)))
+                burials.append(Burial(message.lease, message.attempt, storable(reason)))
     won: set[int] = set()
     if acks:
         won |= yield from context.run(partial(context.store.ack, acks, now))
@@ -70,42 +70,42 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
         yield from context.announce(min(release.due_at for release in releases), now)
     if burials:
         won |= yield from context.run(partial(context.store.bury, burials, now))
-    parcels = [parcel for parcel, _ in done]
-    tell_buried(context, parcels, burials, won)
-    tell_lost(context, parcels, won)
+    messages = [message for message, _ in done]
+    tell_buried(context, messages, burials, won)
+    tell_lost(context, messages, won)
 
 
-def give_back(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
     """Return messages that nobody has begun to handle, as if they had never been delivered."""
-    if parcels:
-        leases = [parcel.lease for parcel in parcels]
+    if messages:
+        leases = [message.lease for message in messages]
         yield from context.run(partial(context.store.give_back, leases))
         now = context.now()
-        yield from context.announce(min(parcel.due_millis for parcel in parcels), now)
+        yield from context.announce(min(message.due_millis for message in messages), now)
 
 
-def abandon(context: Context[T], parcels: Sequence[P]) -> Flow[None]:
+def abandon(context: Context[T], messages: Sequence[P]) -> Flow[None]:
     """Release messages whose handlers were given up on; they were delivered, and that counts."""
-    return settle(context, [Done(parcel, Released(timedelta(0))) for parcel in parcels])
+    return settle(context, [Done(message, Released(timedelta(0))) for message in messages])
 
 
-def keep(context: Context[T], parcels: Sequence[P], lost: list[P]) -> Flow[None]:
+def keep(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None]:
     """Extend the leases that are a third over, all in one statement, and note those lost."""
     now = context.now()
-    aging = [each for each in parcels if each.lease_left(now) * 3 < context.lease * 2]
+    aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
     while aging:
         # A message that came again while its lost lease is still in hand stands here twice.
-        once = {parcel.lease.id: parcel for parcel in aging}
-        leases = [parcel.lease for parcel in once.values()]
+        once = {message.lease.id: message for message in aging}
+        leases = [message.lease for message in once.values()]
         won, now = yield from context.run_at_once(partial(_extend, context, leases))
-        for parcel in once.values():
-            if parcel.lease.id in won:
-                parcel.extended_to(now + context.lease)
-            elif not parcel.settled:
-                logger.warning("queue %r: lost the lease of %r", context.name, parcel.key)
-                lost.append(parcel)
+        for message in once.values():
+            if message.lease.id in won:
+                message.extended_to(now + context.lease)
+            elif not message.settled:
+                logger.warning("queue %r: lost the lease of %r", context.name, message.key)
+                lost.append(message)
         tell_lost(context, (each for each in once.values() if not each.settled), won)
-        aging = [parcel for parcel in aging if once[parcel.lease.id] is not parcel]
+        aging = [message for message in aging if once[message.lease.id] is not message]
 
 
 def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:

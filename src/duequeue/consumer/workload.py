@@ -4,10 +4,10 @@ from collections import deque
 from datetime import timedelta
 from typing import Generic, NamedTuple, TypeVar
 
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
-P = TypeVar("P", bound=Parcel)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
 # Unsettled messages, in batches, beyond which nothing more is fetched.
 BACKLOG = 5
@@ -27,7 +27,7 @@ class Stopped(BaseException):
 class Done(NamedTuple, Generic[P]):
     """A handled message, and what is to become of it."""
 
-    parcel: P
+    message: P
     verdict: Verdict
 
 
@@ -65,14 +65,14 @@ class Workload(Generic[P]):
         """Hand out the next message."""
         if not self._waiting:
             return None
-        parcel = self._waiting.popleft()
-        self._running[id(parcel)] = parcel
-        return parcel
+        message = self._waiting.popleft()
+        self._running[id(message)] = message
+        return message
 
-    def finish(self, parcel: P, verdict: Verdict | None) -> None:
+    def finish(self, message: P, verdict: Verdict | None) -> None:
         """Take a handled message back; without a verdict its handler has settled it."""
-        if self._running.pop(id(parcel), None) is not None and verdict is not None:
-            self._done.append(Done(parcel, verdict))
+        if self._running.pop(id(message), None) is not None and verdict is not None:
+            self._done.append(Done(message, verdict))
 
     def take_done(self) -> list[Done[P]]:
         """Hand over what is to be settled."""
@@ -103,9 +103,9 @@ class Workload(Generic[P]):
 
     def lose(self, lost: list[P]) -> None:
         """Mark messages whose leases are gone, and do not begin them."""
-        for parcel in lost:
-            parcel.lost = True
-        self._waiting = deque(parcel for parcel in self._waiting if not parcel.lost)
+        for message in lost:
+            message.lost = True
+        self._waiting = deque(message for message in self._waiting if not message.lost)
 
     @property
     def waiting(self) -> int:

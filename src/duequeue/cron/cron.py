@@ -6,16 +6,15 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from duequeue.cron import installing
-from duequeue.cron.cron_status import CronStatus
+from duequeue.cron.installing import CronStatus
 from duequeue.cron.scheduler import Entry, Scheduler, scheduler
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
-from duequeue.schedules.config_hash import ConfigHash
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
-from duequeue.schedules.tick import CronMessage
+from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T")
 

@@ -1,12 +1,12 @@
 """What a cron face does: arguments checked first, then steps, or a plan that is kept up."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
 from duequeue.cron import transactions
-from duequeue.cron.cron_status import CronStatus
 from duequeue.cron.plans import Generated, Plan, Scheduled
 from duequeue.cron.transactions import Order, Report, Tick
 from duequeue.cron.upkeep import Upkeep, tick_of
@@ -14,11 +14,28 @@ from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
 from duequeue.instants import from_millis, positive_millis
 from duequeue.message import checked_payload
-from duequeue.schedules.config_hash import ConfigHash
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily, Every, Schedule
-from duequeue.schedules.tick import CronMessage, checked_prefix
+from duequeue.schedules.tick import ConfigHash, CronMessage, checked_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class CronStatus:
+    """One installed cron.
+
+    `next_tick` is the earliest in the queue that nobody was given yet, `last_tick` the latest that
+    somebody was given. `generation` counts the changes of configuration.
+    """
+
+    prefix: str
+    config_hash: ConfigHash
+    schedule: str
+    paused: bool
+    next_tick: datetime | None
+    last_tick: datetime | None
+    generation: int
+
 
 T = TypeVar("T")
 

@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from duequeue.schedules.config_hash import ConfigHash
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily, Schedule, ticks
-from duequeue.schedules.tick import CronMessage
+from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

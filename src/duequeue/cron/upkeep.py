@@ -17,8 +17,7 @@ from duequeue.instants import MILLISECOND, from_millis, to_millis
 from duequeue.message import checked_payload
 from duequeue.port.cron_table import CronRow, Glance
 from duequeue.port.store import Record
-from duequeue.schedules.config_hash import ConfigHash
-from duequeue.schedules.tick import CronMessage, tick_key
+from duequeue.schedules.tick import ConfigHash, CronMessage, tick_key
 
 T = TypeVar("T")
 R = TypeVar("R")

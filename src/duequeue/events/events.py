@@ -10,7 +10,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
 
@@ -105,7 +105,7 @@ class Tracing(Protocol):
     def offering(self, records: list[Record]) -> tuple[list[Record], EndOffering]:
         """Return the records with headers that lead back to here."""
 
-    def handling(self, parcel: Parcel[Any]) -> EndHandling:
+    def handling(self, message: LeasedMessage[Any]) -> EndHandling:
         """Go on where the message was offered."""
 
 
@@ -151,22 +151,22 @@ class Events:
             raise
         _guarded(end, None)
 
-    def handling(self, parcel: Parcel[Any]) -> "Handling":
+    def handling(self, message: LeasedMessage[Any]) -> "HandlerCall":
         """Surround a handler: the block is to tell how it ended."""
-        return Handling(self, parcel)
+        return HandlerCall(self, message)
 
 
-class Handling:
+class HandlerCall:
     """One call of a handler that somebody listens to; a class, for it is made for each message."""
 
-    __slots__ = ("_began", "_end", "_event", "_events", "_parcel")
+    __slots__ = ("_began", "_end", "_event", "_events", "_message")
 
-    def __init__(self, events: Events, parcel: Parcel[Any]) -> None:
+    def __init__(self, events: Events, message: LeasedMessage[Any]) -> None:
         self._events = events
-        self._parcel = parcel
+        self._message = message
         self._event: Handled | None = None
         tracing = events.tracing
-        self._end = None if tracing is None else _guarded(tracing.handling, parcel)
+        self._end = None if tracing is None else _guarded(tracing.handling, message)
         self._began = perf_counter()
 
     def __enter__(self) -> Tell:
@@ -177,11 +177,11 @@ class Handling:
             _guarded(self._end, self._event)
 
     def _tell(self, outcome: object, verdict: Verdict | None) -> None:
-        parcel = self._parcel
+        message = self._message
         self._event = Handled(
-            parcel.queue_name,
-            parcel.key,
-            parcel.attempt,
+            message.queue_name,
+            message.key,
+            message.attempt,
             timedelta(seconds=perf_counter() - self._began),
             verdict,
             outcome if isinstance(outcome, BaseException) else None,

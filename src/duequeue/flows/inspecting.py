@@ -11,7 +11,7 @@ from duequeue.flows.context import Context
 from duequeue.headers import decode_headers
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
-from duequeue.port.store import Buried, Stored
+from duequeue.port.store import StoredBurial, StoredMessage
 from duequeue.settled import Outcome, Settled
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ def _read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
 
 def _contains(context: Context[T], key: str) -> Flow[bool]:
     found = yield from context.run(partial(context.store.read, key))
-    return isinstance(found, Stored)
+    return isinstance(found, StoredMessage)
 
 
 def _buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
@@ -97,7 +97,7 @@ def _revive(context: Context[T], key: str, due_at: int, now: int) -> Flow[bool]:
     return revived
 
 
-def _snapshot(context: Context[T], key: str, found: Stored | Buried) -> Snapshot[T]:
+def _snapshot(context: Context[T], key: str, found: StoredMessage | StoredBurial) -> Snapshot[T]:
     try:
         payload = context.codec.decode(found.payload)
     except Exception as error:
@@ -111,23 +111,23 @@ def _snapshot(context: Context[T], key: str, found: Stored | Buried) -> Snapshot
         attempts=found.attempts,
         headers=decode_headers(found.headers),
         leased_until=_lease_end(found) if state is State.LEASED else None,
-        reason=found.reason if isinstance(found, Buried) else None,
+        reason=found.reason if isinstance(found, StoredBurial) else None,
     )
 
 
-def _lease_end(found: Stored | Buried) -> datetime | None:
-    return from_millis(found.leased_until) if isinstance(found, Stored) else None
+def _lease_end(found: StoredMessage | StoredBurial) -> datetime | None:
+    return from_millis(found.leased_until) if isinstance(found, StoredMessage) else None
 
 
-def _state(found: Stored | Buried, now: int) -> State:
-    if isinstance(found, Buried):
+def _state(found: StoredMessage | StoredBurial, now: int) -> State:
+    if isinstance(found, StoredBurial):
         return State.BURIED
     if found.leased_until > now:
         return State.LEASED
     return State.DUE if found.due_at <= now else State.FUTURE
 
 
-def _buried_message(context: Context[T], found: Buried) -> BuriedMessage[T]:
+def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:
     payload: T | None
     try:
         payload = context.codec.decode(found.payload)

@@ -19,8 +19,7 @@ from duequeue.flows.settling import storable
 from duequeue.flows.telling import tell_buried, tell_delivered
 from duequeue.port.store import Burial, Claimed
 from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.lookout import Turn
-from duequeue.wakeups.polling import Outlook, pause_before_next_look
+from duequeue.wakeups.lookout import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")

@@ -10,23 +10,23 @@ from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.telling import tell_buried
 from duequeue.instants import positive_millis
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release
 
 T = TypeVar("T")
 
 
-def ack_many(context: Context[T], parcels: Sequence[Parcel[T]]) -> Flow[int]:
+def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[int]:
     """Delete the messages that are still held, and count them."""
-    for parcel in parcels:
-        if not isinstance(parcel, Parcel):
-            raise TypeError(f"deliveries must be deliveries, not {type(parcel).__name__}")
-        if parcel.queue_name != context.name:
+    for message in messages:
+        if not isinstance(message, LeasedMessage):
+            raise TypeError(f"deliveries must be deliveries, not {type(message).__name__}")
+        if message.queue_name != context.name:
             raise ValueError(
                 f"deliveries must be of the queue {context.name!r}; "
-                f"{parcel.key!r} is of {parcel.queue_name!r}"
+                f"{message.key!r} is of {message.queue_name!r}"
             )
-    return _ack(context, [parcel.lease for parcel in parcels])
+    return _ack(context, [message.lease for message in messages])
 
 
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
@@ -36,51 +36,51 @@ def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
     return len(won)
 
 
-def ack(context: Context[T], parcel: Parcel[T]) -> Flow[bool]:
+def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
-    won = yield from _ack(context, [parcel.lease])
+    won = yield from _ack(context, [message.lease])
     return won > 0
 
 
-def extend(context: Context[T], parcel: Parcel[T], lease: timedelta | None) -> Flow[bool]:
+def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | None) -> Flow[bool]:
     """Hold the message for a full lease from now on."""
     millis = context.lease if lease is None else positive_millis(lease, "lease")
-    return _extend(context, parcel, millis)
+    return _extend(context, message, millis)
 
 
-def _extend(context: Context[T], parcel: Parcel[T], millis: int) -> Flow[bool]:
+def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
     won, now = yield from context.run_at_once(
-        lambda now: context.store.extend([parcel.lease], now + millis)
+        lambda now: context.store.extend([message.lease], now + millis)
     )
     if won:
-        parcel.extended_to(now + millis)
+        message.extended_to(now + millis)
     return bool(won)
 
 
-def release(context: Context[T], parcel: Parcel[T], delay: timedelta) -> Flow[bool]:
+def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) -> Flow[bool]:
     """Give the message back."""
-    return _release(context, parcel, delay_millis(delay))
+    return _release(context, message, delay_millis(delay))
 
 
-def _release(context: Context[T], parcel: Parcel[T], delay: int) -> Flow[bool]:
+def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow[bool]:
     won, now = yield from context.run_at_once(
-        lambda now: context.store.release([Release(parcel.lease, now + delay)])
+        lambda now: context.store.release([Release(message.lease, now + delay)])
     )
     if won:
         yield from context.announce(now + delay, now)
     return bool(won)
 
 
-def bury(context: Context[T], parcel: Parcel[T], reason: str) -> Flow[bool]:
+def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bool]:
     """Park the message."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
-    return _bury(context, parcel, Burial(parcel.lease, parcel.attempt, storable(reason)))
+    return _bury(context, message, Burial(message.lease, message.attempt, storable(reason)))
 
 
-def _bury(context: Context[T], parcel: Parcel[T], burial: Burial) -> Flow[bool]:
+def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
     won = yield from context.run(partial(context.store.bury, [burial], context.now()))
-    tell_buried(context, [parcel], [burial], won)
+    tell_buried(context, [message], [burial], won)
     return bool(won)
 
 

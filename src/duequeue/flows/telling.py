@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from duequeue.events.events import Buried, Delivered, LeaseLost
 from duequeue.flows.context import Context
 from duequeue.instants import MILLISECOND
-from duequeue.leased import Parcel
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Claimed
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ def tell_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) ->
 
 def tell_buried(
     context: Context[T],
-    held: Iterable[Claimed | Parcel[Any]],
+    held: Iterable[Claimed | LeasedMessage[Any]],
     burials: Sequence[Burial],
     won: set[int],
 ) -> None:
@@ -34,9 +34,9 @@ def tell_buried(
                 context.events.emit(Buried(context.name, keys[burial.lease.id], burial.reason))
 
 
-def tell_lost(context: Context[T], parcels: Iterable[Parcel[Any]], won: set[int]) -> None:
+def tell_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:
     """Tell which leases were gone when they were needed."""
     if context.events.listeners:
-        for parcel in parcels:
-            if parcel.lease.id not in won:
-                context.events.emit(LeaseLost(context.name, parcel.key))
+        for message in messages:
+            if message.lease.id not in won:
+                context.events.emit(LeaseLost(context.name, message.key))

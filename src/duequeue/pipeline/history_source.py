@@ -58,7 +58,7 @@ class IdRange(NamedTuple):
     until_id: int
 
 
-class Part(InputPartition):
+class HistoryPartition(InputPartition):
     """A range of ids."""
 
     value: IdRange
@@ -74,7 +74,7 @@ class HistoryReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Cut the ids into ranges."""
-        return [Part(ids) for ids in id_ranges(self._bounds, PART_ROWS)]
+        return [HistoryPartition(ids) for ids in id_ranges(self._bounds, PART_ROWS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one range, page by page."""

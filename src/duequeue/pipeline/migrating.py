@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
-from duequeue.pipeline.streaming_query import Tally, run_query
+from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
@@ -58,7 +58,7 @@ def migrate(
     writing = {"url": target, "queue": queue, "codec": codec, "anyPayload": "true"}
     with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
         _check_apart(old, new)
-    told, tally = progress or Silence(), Tally(OBSERVED)
+    told, totals = progress or Silence(), BatchTotals(OBSERVED)
     told.step(f"moving {queue}")
     path = Folder(spark, checkpoint).path
     left = _Left(free=0, held=0)
@@ -72,14 +72,14 @@ def migrate(
         run_query(
             spark,
             writer,
-            tally,
+            totals,
             lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
             forever=False,
         )
         left = _left(reading)
         if not left.free:
             break
-    return Migrated(tally.counts.get("moved", 0), sum(left))
+    return Migrated(totals.counts.get("moved", 0), sum(left))
 
 
 def _messages(spark: SparkSession, reading: dict[str, Any], *, switched: bool) -> DataFrame:

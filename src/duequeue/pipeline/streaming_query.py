@@ -15,7 +15,7 @@ SECONDS = 1
 Counts = dict[str, int]
 
 
-class Tally:
+class BatchTotals:
     """Adds up what each micro-batch of a query has observed, once each."""
 
     def __init__(self, name: str) -> None:
@@ -35,7 +35,7 @@ class Tally:
 def run_query(
     spark: SparkSession,
     writer: DataStreamWriter,
-    tally: Tally,
+    totals: BatchTotals,
     told: Callable[[Counts], None],
     *,
     forever: bool,
@@ -46,9 +46,9 @@ def run_query(
     query = writer.trigger(**trigger).start()
     try:
         while not query.awaitTermination(SECONDS):
-            tally.look(query)
-            told(tally.counts)
+            totals.look(query)
+            told(totals.counts)
     finally:
         # What was being handled stays leased, and comes again when the job is run again.
         query.stop()
-    tally.look(query)
+    totals.look(query)

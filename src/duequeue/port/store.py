@@ -1,6 +1,6 @@
 """The port: what a queue asks of a store.
 
-A store does no I/O. Each operation is a generator of commands (see `steps.py`), run by the
+A store does no I/O. Each operation is a generator of commands (see `drive/steps.py`), run by the
 store's session. Instants are epoch milliseconds, payloads are bytes, and a store serves one
 kind of message: one queue name with one payload type.
 """
@@ -66,7 +66,7 @@ class Claimed(NamedTuple):
     headers: str | None
 
 
-class Stored(NamedTuple):
+class StoredMessage(NamedTuple):
     """A live message as it lies in the store."""
 
     payload: bytes
@@ -77,7 +77,7 @@ class Stored(NamedTuple):
     headers: str | None
 
 
-class Buried(NamedTuple):
+class StoredBurial(NamedTuple):
     """A parked message as it lies in the store."""
 
     key: str
@@ -139,7 +139,7 @@ class Store(Protocol):
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Park what is still held."""
 
-    def read(self, key: str) -> Steps[Stored | Buried | None]:
+    def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Return the live message of a key, else its newest burial."""
 
     def drop(self, key: str, now: int) -> Steps[bool]:
@@ -157,7 +157,7 @@ class Store(Protocol):
     def earliest_due(self, now: int) -> Steps[int | None]:
         """Return when the first message that nobody holds is, or was, due."""
 
-    def buried(self, limit: int) -> Steps[list[Buried]]:
+    def buried(self, limit: int) -> Steps[list[StoredBurial]]:
         """Return burials, oldest first."""
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:

@@ -9,15 +9,14 @@ from pyspark.sql.types import StructType
 
 from duequeue.connect import bulk_backend_for
 from duequeue.port.bulk import SnapshotPart
-from duequeue.spark.collecting import uncollected
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.spark.read_rows import RowReader
+from duequeue.spark.read_rows import RowReader, uncollected
 
 PAGE_ROWS = 16_000
 
 
-class Part(InputPartition):
+class SnapshotPartition(InputPartition):
     """A part of the snapshot of one kind of message."""
 
     def __init__(self, kind_id: int, part: SnapshotPart) -> None:
@@ -37,11 +36,11 @@ class BatchReader(DataSourceReader):
         options = self._options
         with OpenBulk(options) as bulk:
             parts = bulk.snapshots().plan(options.num_partitions, options.snapshot_timeout / 1000)
-            return [Part(bulk.store.kind_id, part) for part in parts]
+            return [SnapshotPartition(bulk.store.kind_id, part) for part in parts]
 
     def read(self, partition: InputPartition) -> Generator[pa.RecordBatch, None, None]:
         """Read one part."""
-        if not isinstance(partition, Part):
+        if not isinstance(partition, SnapshotPartition):
             raise TypeError(f"partition must be one of ours, not {partition!r}")
         reader = RowReader(self._schema)
         page = self._options.batch_size or PAGE_ROWS

@@ -15,7 +15,7 @@ from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 
 @dataclass
-class Offered(WriterCommitMessage):
+class OfferedPartition(WriterCommitMessage):
     """What became of one partition."""
 
     counts: OfferCounts
@@ -27,7 +27,7 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Offered:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> OfferedPartition:
         """Offer one partition, expecting new keys until the first that is not."""
         options, total, expect_new = self._options, OfferCounts(), True
         with OpenBulk(options) as bulk:
@@ -39,7 +39,7 @@ class BatchWriter(DataSourceArrowWriter):
                     bulk.announce(pc.min(rows["due_at"]).as_py())
                 twice = OfferCounts(ignored=chunk.num_rows - rows.num_rows)
                 total = total.plus(counts).plus(twice)
-        return Offered(total)
+        return OfferedPartition(total)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Leave a note of the counts, if a run was named."""
@@ -47,7 +47,7 @@ class BatchWriter(DataSourceArrowWriter):
             return
         total = OfferCounts()
         for message in messages:
-            if isinstance(message, Offered):
+            if isinstance(message, OfferedPartition):
                 total = total.plus(message.counts)
         with OpenBulk(self._options) as bulk:
             bulk.run(partial(bulk.store.record, self._options.run_id, total, bulk.now()))

@@ -20,10 +20,9 @@ from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
 from duequeue.port.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
-from duequeue.spark.collecting import uncollected
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.spark.read_rows import ATTEMPT, RowReader
+from duequeue.spark.read_rows import ATTEMPT, RowReader, uncollected
 from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
 
 PAGE_ROWS = 10_000

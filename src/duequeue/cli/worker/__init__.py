@@ -8,7 +8,7 @@ from duequeue.cli.address import add_url
 from duequeue.cli.handler_path import load
 from duequeue.cli.worker.alone import work_alone
 from duequeue.cli.worker.crew import work_together
-from duequeue.cli.worker.settings import CODECS, Settings
+from duequeue.cli.worker.settings import CODECS, WorkerSettings
 from duequeue.flows.arguments import check_workers
 
 
@@ -49,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
     if "://" in given.queue:  # not shown: it may hold a password
         raise ValueError("queue must be a name; the database is given with --url")
     check_workers(load(given.handler), given.concurrency, given.batch)
-    settings = Settings(
+    settings = WorkerSettings(
         handler=given.handler,
         url=given.url,
         queue=given.queue,

@@ -15,7 +15,7 @@ from duequeue.cli.orders import Order, Orders, listening_to_signals
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.beginning import begin
 from duequeue.cli.worker.serving import Serving, serving
-from duequeue.cli.worker.settings import Settings
+from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Counter, Tally
 from duequeue.connect import backend_for
@@ -26,7 +26,7 @@ STOPPING_REPORT_SECONDS = 0.05
 PATIENCE_SECONDS = 5.0
 
 
-def work_alone(settings: Settings) -> int:
+def work_alone(settings: WorkerSettings) -> int:
     """Serve in this process, with a status line."""
     handler = load(settings.handler)
     terminal = Terminal()
@@ -38,7 +38,7 @@ def work_alone(settings: Settings) -> int:
 
 
 def serve(
-    settings: Settings,
+    settings: WorkerSettings,
     handler: Callable[..., Any],
     orders: Orders,
     report: Callable[[Tally], None],

@@ -23,7 +23,7 @@ from duequeue.cli.orders import (
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
 from duequeue.cli.worker.beginning import begin
-from duequeue.cli.worker.settings import Settings
+from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Tally
 from duequeue.connect import backend_for
@@ -37,7 +37,7 @@ PAUSES = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=30
 _spawn = multiprocessing.get_context("spawn")
 
 
-def work_together(settings: Settings, processes: int) -> int:
+def work_together(settings: WorkerSettings, processes: int) -> int:
     """Serve in several processes, with one status line."""
     load(settings.handler)
     terminal = Terminal()
@@ -58,7 +58,7 @@ def work_together(settings: Settings, processes: int) -> int:
     return crew.exit_status
 
 
-def _open_once(settings: Settings) -> None:
+def _open_once(settings: WorkerSettings) -> None:
     Queue.open(settings.url, settings.queue, **settings.opening()).close()
 
 
@@ -75,7 +75,7 @@ class Member:
 class Crew:
     """The processes of one worker."""
 
-    def __init__(self, settings: Settings, size: int) -> None:
+    def __init__(self, settings: WorkerSettings, size: int) -> None:
         self._settings = settings
         self._members: list[Member] = []
         self._gone = Tally()
@@ -143,7 +143,7 @@ class Crew:
         print(f"duequeue: process {pid} ended with {code}; another takes over", file=sys.stderr)
 
 
-def _begin(settings: Settings) -> Member:
+def _begin(settings: WorkerSettings) -> Member:
     ours, theirs = _spawn.Pipe()
     process = _spawn.Process(target=_work, args=(settings, theirs))
     with holding_signals_back():
@@ -164,7 +164,7 @@ def _send(member: Member, order: Order) -> None:
         member.line.send(order)
 
 
-def _work(settings: Settings, parent: "Connection[Any, Any]") -> None:
+def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
     """Be one of the processes."""
 
     def report(tally: Tally) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from duequeue.cli.handler_path import is_async
-from duequeue.cli.worker.settings import Settings
+from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.events.events import Listener
 from duequeue.queue import Queue
@@ -30,7 +30,7 @@ class Serving(Protocol):
 
 @contextmanager
 def serving(
-    settings: Settings, handler: Callable[..., Any], listener: Listener
+    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
 ) -> Iterator[Serving]:
     """Consume until stopped."""
     with (_on_a_loop if is_async(handler) else _on_threads)(settings, handler, listener) as served:
@@ -39,7 +39,7 @@ def serving(
 
 @contextmanager
 def _on_threads(
-    settings: Settings, handler: Callable[..., Any], listener: Listener
+    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
 ) -> Iterator[Serving]:
     with Queue.open(settings.url, settings.queue, **settings.opening()) as queue:
         queue.events.subscribe(listener)
@@ -49,7 +49,7 @@ def _on_threads(
 
 @contextmanager
 def _on_a_loop(
-    settings: Settings, handler: Callable[..., Any], listener: Listener
+    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
 ) -> Iterator[Serving]:
     """Have the loop on a thread of its own: a handler that blocks it must not block signals."""
     loop = Loop()

@@ -11,7 +11,7 @@ CODECS: dict[str, type[Codec[Any]]] = {"json": JsonCodec, "text": TextCodec, "by
 
 
 @dataclass(frozen=True)
-class Settings:
+class WorkerSettings:
     """The command line of a worker."""
 
     handler: str

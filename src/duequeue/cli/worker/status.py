@@ -6,7 +6,7 @@ from time import monotonic
 
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.tally import Tally
-from duequeue.wording import words_for
+from duequeue.instants import words_for
 
 # The time that rates and lateness are told of.
 WINDOW_SECONDS = 5.0

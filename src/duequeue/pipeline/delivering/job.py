@@ -17,7 +17,7 @@ from duequeue.pipeline.arrow_functions import arrow_udf
 from duequeue.pipeline.delivering.handling import CODECS, Handler, Handling
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
-from duequeue.pipeline.streaming_query import Counts, Tally, run_query
+from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options, parse
 from duequeue.spark.read_rows import LEASE, LEASE_TYPE, full_schema
@@ -74,16 +74,16 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
     handled = handled_frame(_messages(spark, given, parsed), handling)
     writer = _writer(spark, handled, results, parsed)
-    told, tally = progress or Silence(), Tally(OBSERVED)
+    told, totals = progress or Silence(), BatchTotals(OBSERVED)
     told.step(f"delivering {queue}")
     run_query(
         spark,
         writer.option("checkpointLocation", Folder(spark, checkpoint).path),
-        tally,
+        totals,
         lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),
         forever=forever,
     )
-    return Delivered(**tally.counts)
+    return Delivered(**totals.counts)
 
 
 def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from duequeue.wording import words_for
+from duequeue.instants import words_for
 
 Row: TypeAlias = Mapping[str, Any]
 

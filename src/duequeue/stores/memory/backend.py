@@ -34,7 +34,7 @@ _databases = Shared(MemoryDatabase)
 
 
 class MemoryBackend:
-    """`memory:` or `memory:name`; see `store.Backend`."""
+    """`memory:` or `memory:name`; see `port.store.Backend`."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -4,7 +4,7 @@ from duequeue.port.history_table import SettledRow
 from duequeue.port.store import Lease
 from duequeue.settled import Outcome
 from duequeue.stores.memory.history_table import MemoryHistory
-from duequeue.stores.memory.table import Entry, MemoryTable
+from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
 class MemorySettling:
@@ -18,17 +18,17 @@ class MemorySettling:
         self._history = history
         self._keeps = keeps
 
-    def ack(self, entry: Entry, lease: Lease, now: int) -> int:
+    def ack(self, entry: MemoryMessage, lease: Lease, now: int) -> int:
         """Remove, and return the id."""
         self._keep(entry, Outcome.ACKED, now, lease.delivered_at, entry.attempt)
         return self._table.remove(entry)
 
-    def bury(self, entry: Entry, lease: Lease, attempts: int, now: int) -> int:
+    def bury(self, entry: MemoryMessage, lease: Lease, attempts: int, now: int) -> int:
         """Remove, and return the id; the caller has a copy."""
         self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
         return self._table.remove(entry)
 
-    def drop(self, entry: Entry, now: int) -> int:
+    def drop(self, entry: MemoryMessage, now: int) -> int:
         """Remove, and return the id."""
         self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
         return self._table.remove(entry)
@@ -39,7 +39,7 @@ class MemorySettling:
             self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
         return self._table.clear()
 
-    def replace(self, entry: Entry, now: int) -> None:
+    def replace(self, entry: MemoryMessage, now: int) -> None:
         """Keep a row; the caller is about to change the entry."""
         self._keep(entry, Outcome.REPLACED, now, None, entry.attempt)
 
@@ -48,7 +48,12 @@ class MemorySettling:
         return self._history.newest(self._kind, limit)
 
     def _keep(
-        self, entry: Entry, outcome: Outcome, now: int, delivered_at: int | None, attempts: int
+        self,
+        entry: MemoryMessage,
+        outcome: Outcome,
+        now: int,
+        delivered_at: int | None,
+        attempts: int,
     ) -> None:
         if self._keeps:
             about = (entry.key, entry.asked_at, delivered_at, now, attempts, outcome.value)

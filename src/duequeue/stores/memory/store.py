@@ -1,4 +1,4 @@
-"""The messages of one kind in a table of this process; see `store.Store`."""
+"""The messages of one kind in a table of this process; see `port.store.Store`."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ from duequeue.message import OfferOutcome
 from duequeue.port.history_table import SettledRow
 from duequeue.port.store import (
     Burial,
-    Buried,
     Claimed,
     Counts,
     Lease,
     Record,
     Release,
     Steps,
-    Stored,
+    StoredBurial,
+    StoredMessage,
 )
 from duequeue.stores.memory.cron_table import MemoryCrons, MemoryCronTable
 from duequeue.stores.memory.settling import MemorySettling
-from duequeue.stores.memory.table import Entry, MemoryTable
+from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
 class MemoryStore:
@@ -87,18 +87,18 @@ class MemoryStore:
         for lease, attempts, reason in burials:
             for entry, _ in self._held([lease]):
                 about = (entry.asked_at, attempts, reason, now, entry.headers)
-                self._table.buried.append(Buried(entry.key, entry.payload, *about))
+                self._table.buried.append(StoredBurial(entry.key, entry.payload, *about))
                 won.add(self._settling.bury(entry, lease, attempts, now))
         return won
 
     @at_once
-    def read(self, key: str) -> Stored | Buried | None:
+    def read(self, key: str) -> StoredMessage | StoredBurial | None:
         """Look among the live, then among the buried."""
         entry = self._table.by_key.get(key)
         if entry is None:
             return next(self._burials(key), None)
         about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
-        return Stored(entry.payload, entry.asked_at, *about)
+        return StoredMessage(entry.payload, entry.asked_at, *about)
 
     @at_once
     def drop(self, key: str, now: int) -> bool:
@@ -138,7 +138,7 @@ class MemoryStore:
         return self._table.earliest_due(now)
 
     @at_once
-    def buried(self, limit: int) -> list[Buried]:
+    def buried(self, limit: int) -> list[StoredBurial]:
         """List the buried."""
         return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]
 
@@ -199,10 +199,10 @@ class MemoryStore:
         self._table.reschedule(entry, record.due_at)
         return OfferOutcome.UPDATED
 
-    def _held(self, leases: Sequence[Lease]) -> list[tuple[Entry, Lease]]:
+    def _held(self, leases: Sequence[Lease]) -> list[tuple[MemoryMessage, Lease]]:
         found = [(self._table.by_id.get(lease.id), lease) for lease in leases]
         held = {e.id: (e, lease) for e, lease in found if e and e.token == lease.token}
         return list(held.values())
 
-    def _burials(self, key: str) -> "filter[Buried]":
+    def _burials(self, key: str) -> "filter[StoredBurial]":
         return filter(lambda buried: buried.key == key, reversed(self._table.buried))

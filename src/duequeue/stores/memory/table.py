@@ -6,7 +6,7 @@ from itertools import count
 from typing import TypeAlias
 
 from duequeue.instants import EARLIEST
-from duequeue.port.store import Buried, Record
+from duequeue.port.store import Record, StoredBurial
 
 Place: TypeAlias = tuple[int, int, int]  # instant, message id, serial number of the placing
 
@@ -14,7 +14,7 @@ _SLACK = 64
 
 
 @dataclass(slots=True)
-class Entry:
+class MemoryMessage:
     """A live message."""
 
     id: int
@@ -38,9 +38,9 @@ class MemoryTable:
     """
 
     def __init__(self) -> None:
-        self.by_key: dict[str, Entry] = {}
-        self.by_id: dict[int, Entry] = {}
-        self.buried: list[Buried] = []
+        self.by_key: dict[str, MemoryMessage] = {}
+        self.by_id: dict[int, MemoryMessage] = {}
+        self.buried: list[StoredBurial] = []
         self._ids = count(1)
         self._placings = count(1)
         self._waiting: list[Place] = []
@@ -49,11 +49,11 @@ class MemoryTable:
     def add(self, record: Record) -> None:
         """Insert a new message."""
         key, payload, due_at, headers, _ = record
-        entry = Entry(next(self._ids), key, payload, due_at, due_at, headers)
+        entry = MemoryMessage(next(self._ids), key, payload, due_at, due_at, headers)
         self.by_key[entry.key] = self.by_id[entry.id] = entry
         self.place(entry)
 
-    def remove(self, entry: Entry) -> int:
+    def remove(self, entry: MemoryMessage) -> int:
         """Delete a message and return its id."""
         del self.by_key[entry.key]
         del self.by_id[entry.id]
@@ -67,17 +67,17 @@ class MemoryTable:
             each.clear()
         return total
 
-    def lease(self, entry: Entry, until: int) -> int:
+    def lease(self, entry: MemoryMessage, until: int) -> int:
         """Set the end of a lease and return the message's id."""
         entry.leased_until = until
         return self.place(entry)
 
-    def reschedule(self, entry: Entry, due_at: int) -> int:
+    def reschedule(self, entry: MemoryMessage, due_at: int) -> int:
         """Free a message for a new due time and return its id."""
         entry.due_at, entry.leased_until, entry.token = due_at, EARLIEST, 0
         return self.place(entry)
 
-    def place(self, entry: Entry) -> int:
+    def place(self, entry: MemoryMessage) -> int:
         """Put an entry where its state says it belongs, and return its id."""
         entry.placing = next(self._placings)
         if entry.leased_until > EARLIEST:
@@ -87,7 +87,7 @@ class MemoryTable:
         self._compact()
         return entry.id
 
-    def take_due(self, now: int) -> Entry | None:
+    def take_due(self, now: int) -> MemoryMessage | None:
         """Take the earliest claimable entry off the heap; the caller places it again."""
         self._free_ended(now)
         while (entry := self._first(self._waiting)) is not None and entry.due_at <= now:
@@ -117,7 +117,7 @@ class MemoryTable:
             heappop(self._leased)
             heappush(self._waiting, (ended.due_at, ended.id, ended.placing))
 
-    def _first(self, heap: list[Place]) -> Entry | None:
+    def _first(self, heap: list[Place]) -> MemoryMessage | None:
         while heap:
             _, entry_id, placing = heap[0]
             entry = self.by_id.get(entry_id)

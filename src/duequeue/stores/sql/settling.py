@@ -1,11 +1,33 @@
 """The statements by which messages leave the queue, with a row of history each or without."""
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 
 from duequeue.port.history_table import DAY, day_of
 from duequeue.port.store import Burial, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
-from duequeue.stores.sql.history_days import HistoryDays
+
+
+class HistoryDays:
+    """Shared by the queues of one process on one database; safe from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: frozenset[int] = frozenset()
+
+    def __contains__(self, day: int) -> bool:
+        return day in self._known
+
+    def add(self, days: Iterable[int]) -> None:
+        """Note days that there is room for."""
+        with self._lock:
+            self._known |= frozenset(days)
+
+    def forget(self) -> None:
+        """Know nothing any more: something is not as it was."""
+        with self._lock:
+            self._known = frozenset()
+
 
 LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"

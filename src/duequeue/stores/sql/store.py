@@ -8,14 +8,14 @@ from duequeue.port.history_table import SettledRow
 from duequeue.port.store import (
     NOBODY,
     Burial,
-    Buried,
     Claimed,
     Counts,
     Lease,
     Record,
     Release,
     Steps,
-    Stored,
+    StoredBurial,
+    StoredMessage,
 )
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 class SqlStore:
-    """The messages of one kind in an SQL database; see `store.Store`."""
+    """The messages of one kind in an SQL database; see `port.store.Store`."""
 
     def __init__(
         self,
@@ -134,14 +134,14 @@ class SqlStore:
         rows = yield from self._settling.bury(burials, now)
         return self._settled(rows, [burial.lease for burial in burials])
 
-    def read(self, key: str) -> Steps[Stored | Buried | None]:
+    def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Look among the live and the buried; the live one counts."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
-        found: Stored | Buried | None = None
+        found: StoredMessage | StoredBurial | None = None
         for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
             if buried_at is None:
-                return Stored(payload, asked_at, due_at, leased_until, attempts, headers)
-            found = Buried(key, payload, asked_at, attempts, reason, buried_at, headers)
+                return StoredMessage(payload, asked_at, due_at, leased_until, attempts, headers)
+            found = StoredBurial(key, payload, asked_at, attempts, reason, buried_at, headers)
         return found
 
     def drop(self, key: str, now: int) -> Steps[bool]:
@@ -167,10 +167,10 @@ class SqlStore:
         rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
         return rows[0][0] if rows else None
 
-    def buried(self, limit: int) -> Steps[list[Buried]]:
+    def buried(self, limit: int) -> Steps[list[StoredBurial]]:
         """List the buried."""
         rows: list[Row] = yield Query("list_buried", {**self._kind, "limit": limit})
-        return [Buried(*row) for row in rows]
+        return [StoredBurial(*row) for row in rows]
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
         """Offer the newest burial as a new message; forget the burial if that created one."""

@@ -1,9 +1,22 @@
-"""Pages of messages, as columns: many at a time where they are small, few where they are large."""
+"""Snapshots: the parts they are read in, and pages of messages, as columns."""
 
 from collections.abc import Generator, Iterable
 from typing import Any
 
-from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, MessageColumns, MessageRow
+from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, MessageColumns, MessageRow, SnapshotPart
+
+
+def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
+    """Cut from `first` to before `last` into at most so many parts of about the same length.
+
+    The last part goes on to `end`: by the time it is read, there may be more.
+    """
+    many = max(1, min(parts, last - first))
+    bounds = [*(first + (last - first) * number // many for number in range(many)), end]
+    return [
+        SnapshotPart(number, bounds[number], bounds[number + 1], snapshot) for number in range(many)
+    ]
+
 
 # So many are fetched before their size is known: a page may be larger by that much. Where all are
 # known to be small, more at a time take a tenth less of the client.

@@ -1,7 +1,10 @@
-"""Lists as PostgreSQL arrays in binary.
+"""How Python values are sent to PostgreSQL: lists as binary arrays, every integer as bigint.
 
 psycopg dumps a list element by element in Python, and as text; for a batch of a thousand
 messages that was half of the whole time. A binary array is a header and its elements.
+
+psycopg sends an integer as the smallest type that holds it. So a statement would count as another
+one, and be prepared once more, whenever an id grows past 32,767 or past 2,147,483,647.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +14,7 @@ from typing import Any, NamedTuple
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
+from psycopg.types.numeric import Int8BinaryDumper
 
 _header = Struct("!5i").pack  # dimensions, nulls?, oid of the elements, length, lower bound
 _length = Struct("!i").pack
@@ -104,3 +108,8 @@ def packed(column: str, length: int, values: Buffer, *, nulls: bool) -> BinaryAr
 def _array(column: str, values: Sequence[Any]) -> BinaryArray:
     encoded = b"".join(map(_COLUMNS[column].encode, values))
     return packed(column, len(values), encoded, nulls=None in values)
+
+
+def register_integers(connection: AdaptContext) -> None:
+    """Teach a connection of ours to send every integer in one way."""
+    connection.adapters.register_dumper(int, Int8BinaryDumper)

@@ -12,7 +12,7 @@ import psycopg
 
 from duequeue.port.alerts import OnAlert
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.sql.wakeup_note import Note
 
@@ -38,7 +38,7 @@ class Line:
     """A thread with a connection of its own, and another one whenever that is lost."""
 
     def __init__(
-        self, settings: Settings, work: Callable[["Line", psycopg.Connection], None]
+        self, settings: PostgresSettings, work: Callable[["Line", psycopg.Connection], None]
     ) -> None:
         self.settings = settings
         self._work = work
@@ -114,7 +114,7 @@ class Switchboard:
             self._told_at[kind] = now
         return sender_name()
 
-    def tell(self, settings: Settings, kind: str, due_at: int) -> None:
+    def tell(self, settings: PostgresSettings, kind: str, due_at: int) -> None:
         """Pass a due time on; of several, the earliest."""
         with self._lock:
             if kind not in self._listeners:
@@ -122,7 +122,7 @@ class Switchboard:
             self._note(kind, due_at)
             self._sending = self._sending or Line(settings, self._send)
 
-    def listen(self, settings: Settings) -> None:
+    def listen(self, settings: PostgresSettings) -> None:
         """Open the line on which the others are heard."""
         if settings.pooled_by_transaction:
             return  # what is told would be heard by whoever has that connection then
@@ -184,7 +184,7 @@ switchboards = Shared(Switchboard)
 class PostgresAlerts:
     """One queue's place at the switchboard; see `alerts.Alerts`."""
 
-    def __init__(self, settings: Settings, kind: str, on_alert: OnAlert) -> None:
+    def __init__(self, settings: PostgresSettings, kind: str, on_alert: OnAlert) -> None:
         self._settings = settings
         self._kind = kind
         self._on_alert = on_alert

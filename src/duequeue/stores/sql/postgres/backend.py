@@ -11,16 +11,16 @@ from duequeue.stores.sql.postgres.session_async import (
     AsyncPostgresSession,
     BorrowedAsyncPostgresSession,
 )
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.store import SqlStore
 
 DIALECT = "postgres"
 
 
 class PostgresBackend:
-    """One database of one server; see `store.Backend`."""
+    """One database of one server; see `port.store.Backend`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
 
     @property

@@ -1,13 +1,11 @@
 """Which PostgreSQL errors may pass, and what to say of the rest."""
 
-import os
-
 import psycopg
 from psycopg import errors as codes
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
+from duequeue.stores.sql.postgres.address import Address
 
 _TRANSIENT = (
     codes.SerializationFailure,
@@ -37,33 +35,6 @@ _REFUSALS = (
     "nodename nor servname",
     "server does not support SSL",
 )
-
-
-_SECRETS = {"password", "sslpassword", "passfile"}
-
-
-class Address:
-    """Where a server is, without the secrets of how to get in."""
-
-    def __init__(self, conninfo: str) -> None:
-        self._parts = conninfo_to_dict(conninfo)
-
-    def __str__(self) -> str:
-        parts, given = self._parts, os.environ.get
-        host = parts.get("host") or parts.get("hostaddr") or given("PGHOST") or "localhost"
-        port = parts.get("port") or given("PGPORT") or 5432
-        database = parts.get("dbname") or given("PGDATABASE") or parts.get("user") or ""
-        return f"{host}:{port}/{database}"
-
-    @property
-    def place(self) -> str:
-        """Name what the tables of this connection string are, in this process: schemas too."""
-        return make_conninfo("", **{k: v for k, v in self._parts.items() if k not in _SECRETS})
-
-    def clean(self, text: str) -> str:
-        """Blot the password out of a driver's words."""
-        password = self._parts.get("password")
-        return text.replace(str(password), "***") if password else text
 
 
 def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClosed:

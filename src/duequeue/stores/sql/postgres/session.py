@@ -13,10 +13,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
-from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.errors import Address, must_reconnect, translate
-from duequeue.stores.sql.postgres.integers import register_integers
-from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
+from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.sql.postgres.errors import must_reconnect, translate
+from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class PostgresSession:
     """Runs each operation on a connection of its pool."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
         self._opening = threading.Lock()
         self._pool = ConnectionPool(

@@ -13,11 +13,11 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import Begin, Command, Execute
-from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.errors import Address, must_reconnect
-from duequeue.stores.sql.postgres.integers import register_integers
+from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
+from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.sql.postgres.errors import must_reconnect
 from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
-from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, Settings
+from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class AsyncPostgresSession:
     """Runs each operation on a connection of its pool."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
         self._opening = asyncio.Lock()
         self._pool = AsyncConnectionPool(

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from duequeue.stores.sql.postgres.errors import Address
+from duequeue.stores.sql.postgres.address import Address
 
 # How long to wait for a free connection before the retry policy takes over.
 POOL_TIMEOUT = 1.0
@@ -38,7 +38,7 @@ SESSION_SETTINGS = """
 
 
 @dataclass(frozen=True)
-class Settings:
+class PostgresSettings:
     """A checked connection string; its password stays out of sight."""
 
     conninfo: str = field(repr=False)

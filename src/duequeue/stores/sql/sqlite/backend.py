@@ -17,7 +17,7 @@ SYNCHRONOUS = ("full", "normal")
 
 
 class SqliteBackend:
-    """One file; see `store.Backend`."""
+    """One file; see `port.store.Backend`."""
 
     def __init__(self, path: str, synchronous: str = "full") -> None:
         if path in {"", ":memory:"}:

@@ -13,8 +13,7 @@ from duequeue.port.bulk import MessageColumns, SnapshotPart, Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
-from duequeue.stores.sql.bulk.parts import cut
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, paged
+from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, paged
 from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate

@@ -14,7 +14,7 @@ from duequeue.stores.sql.postgres.backend import DIALECT
 from duequeue.stores.sql.postgres.bulk.copying import batch_arrays, copy_in
 from duequeue.stores.sql.postgres.bulk.snapshots import PostgresSnapshots
 from duequeue.stores.sql.postgres.session import PostgresSession
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 
 class BulkPostgresSession(PostgresSession):
@@ -38,7 +38,7 @@ class BulkPostgresSession(PostgresSession):
 class BulkPostgresBackend:
     """One database of one server; see `bulk.BulkBackend`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
 
     def bulk_session(self) -> Session:

@@ -9,7 +9,7 @@ import psycopg
 
 from duequeue.errors import StoreError
 from duequeue.stores.sql.postgres.bulk.detached import Tell, detach
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _EXPORT = "SELECT pg_export_snapshot()"
@@ -26,7 +26,7 @@ _BE_PATIENT = """
 """
 
 
-def hold(settings: Settings, parts: int, seconds: float) -> str:
+def hold(settings: PostgresSettings, parts: int, seconds: float) -> str:
     """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
     holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
     try:
@@ -40,7 +40,7 @@ def hold(settings: Settings, parts: int, seconds: float) -> str:
 
 
 class _Holder(NamedTuple):
-    settings: Settings
+    settings: PostgresSettings
     parts: int
     ends_at: float
     owner: int  # of Spark's workers, which come and go

@@ -7,13 +7,12 @@ import psycopg
 from psycopg import sql
 
 from duequeue.port.bulk import MessageColumns, SnapshotPart, default_parts
-from duequeue.stores.sql.bulk.parts import cut
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, paged
+from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, paged
 from duequeue.stores.sql.postgres.bulk.chunks import chunks
 from duequeue.stores.sql.postgres.bulk.detached import CAN_DETACH
 from duequeue.stores.sql.postgres.bulk.snapshot_holder import BEGIN, hold
 from duequeue.stores.sql.postgres.session import translated
-from duequeue.stores.sql.postgres.settings import Settings
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
@@ -28,7 +27,7 @@ _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 class PostgresSnapshots:
     """Reads one kind of message in parts; see `bulk.Snapshots`."""
 
-    def __init__(self, settings: Settings, kind_id: int) -> None:
+    def __init__(self, settings: PostgresSettings, kind_id: int) -> None:
         self._settings = settings
         self._kind_id = kind_id
 
