@@ -2,8 +2,7 @@
 
 from datetime import date, datetime
 from functools import partial
-from types import TracebackType
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock, SystemClock
@@ -14,6 +13,7 @@ from duequeue.flows.arguments import checked_limit
 from duequeue.instants import EPOCH, from_millis, to_millis
 from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.port.store import Backend, Operation, Session
+from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class HistoryDay(NamedTuple):
     kind: str
 
 
-class History:
+class History(Closing):
     """What every queue with `history=True` in one database has left behind.
 
     Safe to share among threads. Close it, or use it in a `with` block.
@@ -114,17 +114,6 @@ class History:
         if self._lifetime.begin_closing():
             self._lifetime.end()
             self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<History at {self._backend.address}>"

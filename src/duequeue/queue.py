@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from types import TracebackType
-from typing import Any, Generic, Self, Unpack, overload
+from typing import Any, Generic, Unpack, overload
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
@@ -25,6 +24,7 @@ from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrow
 from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.port.store import Backend, Session
+from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 from duequeue.settled import Settled
 
@@ -32,7 +32,7 @@ T = TypeVar("T", default=Any)
 R = TypeVar("R")
 
 
-class Queue(Generic[T]):
+class Queue(Closing, Generic[T]):
     """A delayed queue: messages go in for an instant and come out once it has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.
@@ -238,17 +238,6 @@ class Queue(Generic[T]):
                 self._context.close()
             finally:
                 self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} at {self._backend.address}>"

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from types import TracebackType
-from typing import Any, Generic, Self, Unpack, overload
+from typing import Any, Generic, Unpack, overload
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
@@ -27,6 +26,7 @@ from duequeue.flows.context import Context
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
+from duequeue.process.closing import AsyncClosing
 from duequeue.process.lifetime import Lifetime
 from duequeue.settled import Settled
 
@@ -34,7 +34,7 @@ T = TypeVar("T", default=Any)
 R = TypeVar("R")
 
 
-class AsyncQueue(Generic[T]):
+class AsyncQueue(AsyncClosing, Generic[T]):
     """The same queue as `Queue`, with the same names, awaited.
 
     Safe to share among the tasks of one event loop.
@@ -260,17 +260,6 @@ class AsyncQueue(Generic[T]):
             await asyncio.to_thread(self._context.close)
         finally:
             await self._session.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"<AsyncQueue {self.name!r} at {self._backend.address}>"

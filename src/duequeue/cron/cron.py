@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
@@ -11,6 +10,7 @@ from duequeue.cron.scheduler import Entry, Scheduler, scheduler
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
+from duequeue.process.closing import Closing
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Statuses: TypeAlias = list[CronStatus]
 
 
-class CronHandle:
+class CronHandle(Closing):
     """An installed cron on this node: closing it stops it here, and leaves its ticks."""
 
     def __init__(self, prefix: str, entry: Entry, scheduler: Scheduler) -> None:
@@ -42,17 +42,6 @@ class CronHandle:
     def refresh(self) -> None:
         """Look now whether a tick is to be created, as every node does now and then."""
         self._scheduler.run_now(self._entry)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<CronHandle {self.prefix!r}>"

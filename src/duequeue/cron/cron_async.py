@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
@@ -11,6 +10,7 @@ from duequeue.cron.scheduler_async import AsyncEntry, AsyncScheduler, scheduler
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
+from duequeue.process.closing import AsyncClosing
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Statuses: TypeAlias = list[CronStatus]
 
 
-class AsyncCronHandle:
+class AsyncCronHandle(AsyncClosing):
     """An installed cron on this node: closing it stops it here, and leaves its ticks."""
 
     def __init__(self, prefix: str, entry: AsyncEntry, scheduler: AsyncScheduler) -> None:
@@ -42,17 +42,6 @@ class AsyncCronHandle:
     async def refresh(self) -> None:
         """Look now whether a tick is to be created, as every node does now and then."""
         await self._scheduler.run_now(self._entry)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"<AsyncCronHandle {self.prefix!r}>"
