@@ -51,9 +51,12 @@ class RetryPolicy:
         """Return the policy of a single try."""
         return cls(budget=timedelta(0))
 
-    def pauses(self) -> Iterator[float]:
-        """Return the seconds to wait before each further try; the budget runs from this call."""
-        return self._pauses(monotonic() + self.budget.total_seconds())
+    def pauses(self, spent: float = 0.0) -> Iterator[float]:
+        """Return the seconds to wait before each further try.
+
+        The budget runs from this call, less the seconds that were spent before it.
+        """
+        return self._pauses(monotonic() + self.budget.total_seconds() - spent)
 
     def _pauses(self, gives_up_at: float) -> Iterator[float]:
         ceiling = self.first.total_seconds()

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from time import time_ns
 from typing import Protocol
 
 from duequeue.instants import to_millis
@@ -21,6 +22,20 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the present instant in UTC."""
         return datetime.now(UTC)
+
+
+def millis_of(clock: Clock) -> Callable[[], int]:
+    """Return the function that reads a clock in milliseconds since the epoch.
+
+    The system's clock is read without a datetime in between, because every call needs it.
+    """
+    if type(clock) is SystemClock:
+        return _system_millis
+    return lambda: to_millis(clock.now(), "clock.now()")
+
+
+def _system_millis() -> int:
+    return time_ns() // 1_000_000
 
 
 class ManualClock:

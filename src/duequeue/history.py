@@ -7,7 +7,8 @@ from typing import NamedTuple, TypeVar
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock, SystemClock
 from duequeue.connect import backend_for
-from duequeue.drive.actions import performer, retrying
+from duequeue.drive.actions import performer
+from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.flows.arguments import checked_limit
 from duequeue.instants import EPOCH, from_millis, to_millis

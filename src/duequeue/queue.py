@@ -16,7 +16,7 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
 from duequeue.delivery import Delivery
-from duequeue.drive.actions import Action, Flow, performer
+from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
@@ -42,11 +42,11 @@ class Queue(Closing, Generic[T]):
         self._backend = backend
         self._context = context
         self._session = session
-        self._perform = performer(session)
+        self._lifetime = Lifetime(f"queue {context.name!r}")
+        self._perform = performer(session, self._lifetime.check)
         self._wrap = partial(Delivery, self._drive, context)
         self._cron = Cron(self._drive, context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
-        self._lifetime = Lifetime(f"queue {context.name!r}")
 
     @classmethod
     def open(
@@ -119,7 +119,8 @@ class Queue(Closing, Generic[T]):
 
     def try_poll(self) -> Delivery[T] | None:
         """Lease the earliest due message, if there is one now."""
-        return next(iter(self.try_poll_many(1)), None)
+        found = self._drive(polling.try_poll_many(self._context, self._wrap, 1))
+        return found[0] if found else None
 
     def try_poll_many(self, limit: int) -> list[Delivery[T]]:
         """Lease up to `limit` due messages, in due order."""
@@ -127,7 +128,8 @@ class Queue(Closing, Generic[T]):
 
     def poll(self, timeout: timedelta | float | None = None) -> Delivery[T] | None:
         """Wait until a message is due and lease it; None once the timeout has passed."""
-        return next(iter(self.poll_many(1, timeout)), None)
+        found = self._drive(polling.poll_many(self._context, self._wrap, 1, timeout))
+        return found[0] if found else None
 
     def poll_many(self, limit: int, timeout: timedelta | float | None = None) -> list[Delivery[T]]:
         """Wait until messages are due and lease up to `limit`; empty after the timeout."""
@@ -188,7 +190,7 @@ class Queue(Closing, Generic[T]):
         refuse_borrowed(self._context)
         consumer = Consumer(
             self._context,
-            self._perform_unless_closed,
+            self._perform,
             self._wrap,
             self._lifetime,
             handler,
@@ -243,8 +245,4 @@ class Queue(Closing, Generic[T]):
         return f"<Queue {self.name!r} at {self._backend.address}>"
 
     def _drive(self, flow: Flow[R]) -> R:
-        return drive(flow, self._perform_unless_closed)
-
-    def _perform_unless_closed(self, action: Action) -> object:
-        self._lifetime.check()
-        return self._perform(action)
+        return drive(flow, self._perform)

@@ -17,7 +17,7 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
 from duequeue.delivery import AsyncDelivery
-from duequeue.drive.actions import Action, Flow, performer_async
+from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
@@ -44,11 +44,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._backend = backend
         self._context = context
         self._session = session
-        self._perform = performer_async(session)
+        self._lifetime = Lifetime(f"queue {context.name!r}")
+        self._perform = performer_async(session, self._lifetime.check)
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
-        self._lifetime = Lifetime(f"queue {context.name!r}")
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -118,7 +118,8 @@ class AsyncQueue(AsyncClosing, Generic[T]):
 
     async def try_poll(self) -> AsyncDelivery[T] | None:
         """Lease the earliest due message, if there is one now."""
-        return next(iter(await self.try_poll_many(1)), None)
+        found = await self._drive(polling.try_poll_many(self._context, self._wrap, 1))
+        return found[0] if found else None
 
     async def try_poll_many(self, limit: int) -> list[AsyncDelivery[T]]:
         """Lease up to `limit` due messages, in due order."""
@@ -126,7 +127,8 @@ class AsyncQueue(AsyncClosing, Generic[T]):
 
     async def poll(self, timeout: timedelta | float | None = None) -> AsyncDelivery[T] | None:
         """Wait until a message is due and lease it; None once the timeout has passed."""
-        return next(iter(await self.poll_many(1, timeout)), None)
+        found = await self._drive(polling.poll_many(self._context, self._wrap, 1, timeout))
+        return found[0] if found else None
 
     async def poll_many(
         self, limit: int, timeout: timedelta | float | None = None
@@ -189,7 +191,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         refuse_borrowed(self._context)
         consumer = AsyncConsumer(
             self._context,
-            self._perform_unless_closed,
+            self._perform,
             self._wrap,
             self._lifetime,
             handler,
@@ -265,8 +267,4 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return f"<AsyncQueue {self.name!r} at {self._backend.address}>"
 
     async def _drive(self, flow: Flow[R]) -> R:
-        return await drive_async(flow, self._perform_unless_closed)
-
-    async def _perform_unless_closed(self, action: Action) -> object:
-        self._lifetime.check()
-        return await self._perform(action)
+        return await drive_async(flow, self._perform)

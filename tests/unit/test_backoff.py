@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from duequeue import Backoff, RetryPolicy
-from duequeue.drive import actions
-from duequeue.drive.actions import Pause, Run, retrying
+from duequeue.drive import retrying as retrying_module
+from duequeue.drive.actions import Pause, Run
+from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import at_once
 from duequeue.errors import StoreError, StoreUnavailable
 from tests.fixtures.logs import messages_of
@@ -102,8 +103,8 @@ def test_a_call_that_is_retried_for_long_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     began = monotonic()
-    times = iter([began, began + 0.9, began + 1.1, began + 9])
-    monkeypatch.setattr(actions, "monotonic", lambda: next(times))
+    times = iter([began, began, began + 0.9, began + 1.1, began + 9])
+    monkeypatch.setattr(retrying_module, "monotonic", lambda: next(times))
     flow = retrying(RetryPolicy(budget=3600 * SECOND), NOTHING)
     next(flow)
     for _ in range(3):

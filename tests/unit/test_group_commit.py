@@ -1,113 +1,137 @@
-"""The ferry: who goes at once, who goes along, and that nobody is left on the bank."""
+"""Which offer starts at once, which offers share a commit, and that none is left behind."""
 
-from duequeue.flows.group_commit import MOST_FOLLOWERS, PATIENCE, Ferry, Passenger
+from time import monotonic
+
+from duequeue.flows.group_commit import MOST_FOLLOWERS, PATIENCE, GroupCommit, PendingOffer
 from duequeue.message import OfferOutcome
 from duequeue.port.store import Record
 
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 
 
-def wait(ferry: Ferry, *keys: str) -> list[Passenger]:
-    return [ferry.wait(Record(key, b"", 0)) for key in keys]
+def wait(commits: GroupCommit, *keys: str) -> list[PendingOffer]:
+    return [commits.wait(Record(key, b"", 0)) for key in keys]
 
 
-def test_whoever_comes_alone_goes_at_once() -> None:
-    ferry = Ferry()
-    (alone,) = wait(ferry, "a")
-    assert ferry.cast_off(alone, 0.0) == [alone]
+def test_an_offer_that_waits_alone_starts_at_once() -> None:
+    commits = GroupCommit()
+    (alone,) = wait(commits, "a")
+    assert commits.start(alone, 0.0) == [alone]
 
 
-def test_those_who_come_meanwhile_go_together() -> None:
-    ferry = Ferry()
-    (leader,) = wait(ferry, "a")
-    first = ferry.cast_off(leader, 0.0)
-    late = wait(ferry, "b", "c", "d")
-    assert ferry.cast_off(late[0], PATIENCE / 2) == []
-    ferry.land(first, [CREATED])
-    assert ferry.cast_off(late[0], PATIENCE / 2) == late
+def test_offers_that_arrive_meanwhile_share_a_commit() -> None:
+    commits = GroupCommit()
+    (leader,) = wait(commits, "a")
+    first = commits.start(leader, 0.0)
+    late = wait(commits, "b", "c", "d")
+    assert commits.start(late[0], PATIENCE / 2) == []
+    commits.finish(first, [CREATED])
+    assert commits.start(late[0], PATIENCE / 2) == late
 
 
-def test_whoever_is_under_way_leads_nobody() -> None:
-    ferry = Ferry()
-    leader, taken = wait(ferry, "a", "b")
-    ferry.cast_off(leader, 0.0)
-    wait(ferry, "c")
-    assert ferry.cast_off(taken, PATIENCE) == []
+def test_a_follower_leads_no_group() -> None:
+    commits = GroupCommit()
+    leader, taken = wait(commits, "a", "b")
+    commits.start(leader, 0.0)
+    wait(commits, "c")
+    assert commits.start(taken, PATIENCE) == []
 
 
-def test_everybody_is_told_an_outcome() -> None:
-    ferry = Ferry()
-    aboard = wait(ferry, "a", "b")
-    heard = [passenger.bell.rings for passenger in aboard]
-    ferry.land(ferry.cast_off(aboard[0], 0.0), [CREATED, IGNORED])
-    assert [passenger.outcome for passenger in aboard] == [CREATED, IGNORED]
-    assert not any(passenger.waits for passenger in aboard)
-    assert all(one.bell.rings > before for one, before in zip(aboard, heard, strict=True))
+def test_every_member_gets_its_outcome() -> None:
+    commits = GroupCommit()
+    group = wait(commits, "a", "b")
+    heard = [offer.bell.rings for offer in group]
+    commits.finish(commits.start(group[0], 0.0), [CREATED, IGNORED])
+    assert [offer.outcome for offer in group] == [CREATED, IGNORED]
+    assert not any(offer.waits for offer in group)
+    assert all(one.bell.rings > before for one, before in zip(group, heard, strict=True))
 
 
-def test_a_crossing_that_failed_leaves_everybody_to_himself() -> None:
-    ferry = Ferry()
-    aboard = wait(ferry, "a", "b")
-    ferry.land(ferry.cast_off(aboard[0], 0.0), [])
-    assert [(one.outcome, one.stranded) for one in aboard] == [(None, True)] * 2
+def test_a_commit_that_failed_leaves_each_member_alone() -> None:
+    commits = GroupCommit()
+    group = wait(commits, "a", "b")
+    commits.finish(commits.start(group[0], 0.0), [])
+    assert [(one.outcome, one.left_alone) for one in group] == [(None, True)] * 2
 
 
-def test_a_leader_who_leaves_strands_those_it_took() -> None:
-    ferry = Ferry()
-    leader, taken = wait(ferry, "a", "b")
-    ferry.cast_off(leader, 0.0)
-    ferry.leave(leader)
-    assert taken.stranded
+def test_a_leader_that_withdraws_leaves_its_followers_alone() -> None:
+    commits = GroupCommit()
+    leader, taken = wait(commits, "a", "b")
+    commits.start(leader, 0.0)
+    commits.withdraw(leader)
+    assert taken.left_alone
     assert taken.bell.rings == 1
-    (late,) = wait(ferry, "c")
-    assert ferry.cast_off(late, 0.0) == [late]
+    (late,) = wait(commits, "c")
+    assert commits.start(late, 0.0) == [late]
 
 
-def test_a_leader_who_leaves_after_landing_takes_nothing_back() -> None:
-    ferry = Ferry()
-    leader, taken = wait(ferry, "a", "b")
-    ferry.land(ferry.cast_off(leader, 0.0), [CREATED, CREATED])
-    ferry.leave(leader)
-    assert (taken.outcome, taken.stranded) == (CREATED, False)
+def test_a_leader_that_withdraws_afterwards_changes_nothing() -> None:
+    commits = GroupCommit()
+    leader, taken = wait(commits, "a", "b")
+    commits.finish(commits.start(leader, 0.0), [CREATED, CREATED])
+    commits.withdraw(leader)
+    assert (taken.outcome, taken.left_alone) == (CREATED, False)
 
 
-def test_landing_calls_the_first_of_those_who_wait() -> None:
-    ferry = Ferry()
-    (leader,) = wait(ferry, "a")
-    aboard = ferry.cast_off(leader, 0.0)
-    first, second = wait(ferry, "b", "c")
-    ferry.land(aboard, [CREATED])
+def test_the_end_of_a_commit_wakes_the_first_that_waits() -> None:
+    commits = GroupCommit()
+    (leader,) = wait(commits, "a")
+    group = commits.start(leader, 0.0)
+    first, second = wait(commits, "b", "c")
+    commits.finish(group, [CREATED])
     assert (first.bell.rings, second.bell.rings) == (1, 0)
 
 
-def test_who_was_called_and_left_passes_the_call_on() -> None:
-    ferry = Ferry()
-    (leader,) = wait(ferry, "a")
-    aboard = ferry.cast_off(leader, 0.0)
-    first, second = wait(ferry, "b", "c")
-    ferry.land(aboard, [CREATED])
-    ferry.leave(first)
+def test_an_offer_that_withdraws_wakes_the_next() -> None:
+    commits = GroupCommit()
+    (leader,) = wait(commits, "a")
+    group = commits.start(leader, 0.0)
+    first, second = wait(commits, "b", "c")
+    commits.finish(group, [CREATED])
+    commits.withdraw(first)
     assert second.bell.rings == 1
-    assert ferry.cast_off(second, 0.0) == [second]
+    assert commits.start(second, 0.0) == [second]
 
 
-def test_nobody_waits_for_long_for_a_ferry_that_stays_away() -> None:
-    ferry = Ferry()
-    (leader,) = wait(ferry, "a")
-    stuck = ferry.cast_off(leader, 0.0)
-    (late,) = wait(ferry, "b")
-    beside = ferry.cast_off(late, PATIENCE)
+def test_no_offer_waits_for_long_for_a_commit_that_does_not_end() -> None:
+    commits = GroupCommit()
+    (leader,) = wait(commits, "a")
+    stuck = commits.start(leader, 0.0)
+    (late,) = wait(commits, "b")
+    beside = commits.start(late, PATIENCE)
     assert beside == [late]
-    (third,) = wait(ferry, "c")
-    ferry.land(stuck, [CREATED])  # comes back while the other one is away
-    assert ferry.cast_off(third, PATIENCE) == []
-    ferry.land(beside, [CREATED])
-    assert ferry.cast_off(third, PATIENCE) == [third]
+    (third,) = wait(commits, "c")
+    commits.finish(stuck, [CREATED])  # ends while the other one is under way
+    assert commits.start(third, PATIENCE) == []
+    commits.finish(beside, [CREATED])
+    assert commits.start(third, PATIENCE) == [third]
 
 
-def test_the_ferry_has_so_many_places_and_the_leader_has_one() -> None:
-    ferry = Ferry()
-    *_, last = wait(ferry, *map(str, range(MOST_FOLLOWERS + 2)))
-    first = ferry.cast_off(last, 0.0)
+def test_a_group_has_a_limit_and_its_leader_is_in_it() -> None:
+    commits = GroupCommit()
+    *_, last = wait(commits, *map(str, range(MOST_FOLLOWERS + 2)))
+    first = commits.start(last, 0.0)
     assert len(first) == MOST_FOLLOWERS + 1
     assert last in first
+
+
+def test_an_offer_starts_alone_only_if_none_is_under_way_or_waits() -> None:
+    commits = GroupCommit()
+    assert commits.start_alone()
+    assert not commits.start_alone()
+    (late,) = wait(commits, "a")
+    commits.finish_alone()
+    assert late.bell.rings == 1
+    assert not commits.start_alone()
+    assert commits.start(late, 0.0) == [late]
+
+
+def test_an_offer_that_started_alone_and_ends_late_ends_no_other_commit() -> None:
+    commits = GroupCommit()
+    assert commits.start_alone()
+    (late,) = wait(commits, "a")
+    beside = commits.start(late, monotonic() + PATIENCE)
+    commits.finish_alone()
+    assert not commits.start_alone()
+    commits.finish(beside, [CREATED])
+    assert commits.start_alone()

@@ -1,4 +1,4 @@
-"""Offers that cross together: what goes wrong for one of them is nobody else's error."""
+"""Offers that share a commit: an error of one of them is not an error of the others."""
 
 from asyncio import CancelledError
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ import pytest
 from duequeue import OfferOutcome, Queue, RetryPolicy, StoreError
 from duequeue.drive.actions import Action, Apart, Flow, Listen
 from duequeue.drive.steps import drive
-from duequeue.flows.crossing import cross
-from duequeue.port.store import Record
+from duequeue.flows import offering
 
 
 @pytest.fixture
@@ -23,7 +22,10 @@ class Caller:
     """One of several who offer at once, run step by step."""
 
     def __init__(self, queue: Queue[Any], key: str) -> None:
-        self._flow: Flow[OfferOutcome] = cross(queue._context, Record(key, b"1", 0))  # noqa: SLF001
+        context = queue._context  # noqa: SLF001
+        self._flow: Flow[OfferOutcome] = offering.offer(
+            context, key, 1, None, replace=True, headers=None
+        )
         self._perform = queue._perform  # noqa: SLF001
         self.action: Action = next(self._flow)
         self.outcome: OfferOutcome | None = None
@@ -57,13 +59,13 @@ def refuse(*_: object) -> NoReturn:
     raise StoreError("no")
 
 
-def test_a_crossing_of_several_that_fails_is_made_again_by_each_alone(queue: Queue[Any]) -> None:
+def test_after_a_shared_commit_failed_each_member_offers_alone(queue: Queue[Any]) -> None:
     first = Caller(queue, "a")
     leader, follower = Caller(queue, "b"), Caller(queue, "c")
     assert leader.waits
     assert follower.waits
     first.finish()
-    leader.go_on()  # takes the follower along
+    leader.go_on()  # starts a group with the follower
     assert isinstance(leader.action, Apart)
     drive(leader.action.flow, refuse)
     leader.go_on_with(None)
@@ -77,7 +79,7 @@ def test_a_caller_gets_only_its_own_error(queue: Queue[Any]) -> None:
     assert second.finish() is OfferOutcome.CREATED
 
 
-def test_a_crossing_goes_on_without_its_leader(queue: Queue[Any]) -> None:
+def test_a_shared_commit_goes_on_without_its_leader(queue: Queue[Any]) -> None:
     first = Caller(queue, "a")
     leader, follower = Caller(queue, "b"), Caller(queue, "c")
     first.finish()
@@ -93,7 +95,7 @@ def test_a_crossing_goes_on_without_its_leader(queue: Queue[Any]) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
-def test_a_crossing_that_is_interrupted_strands_nobody(
+def test_an_interrupted_commit_leaves_no_member_waiting(
     queue: Queue[Any], error: type[BaseException]
 ) -> None:
     first = Caller(queue, "a")

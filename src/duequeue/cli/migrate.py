@@ -6,7 +6,8 @@ from typing import Any
 from duequeue.backoff import RetryPolicy
 from duequeue.cli.address import add_url
 from duequeue.connect import backend_for
-from duequeue.drive.actions import performer, retrying
+from duequeue.drive.actions import performer
+from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 
 

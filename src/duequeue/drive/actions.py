@@ -4,25 +4,16 @@ A flow is a generator like a store's steps, one level up: it yields whole operat
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from time import monotonic
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.drive.steps import drive, drive_async
-from duequeue.errors import StoreUnavailable
 from duequeue.port.store import AsyncSession, Operation, Session
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.waiting import wait_for
 
 T = TypeVar("T")
-
-logger = logging.getLogger("duequeue")
-
-# A call that is retried for longer says so once: whoever waits for it should know what for.
-SILENT_SECONDS = 1.0
 
 Flow: TypeAlias = Generator["Action", Any, T]
 
@@ -57,32 +48,23 @@ class Apart(NamedTuple):
 Action: TypeAlias = Run | Pause | Listen | Apart
 
 
-def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
-    """Run an operation, and again while the store is unavailable and the budget lasts."""
-    pauses = policy.pauses()
-    silent_until: float | None = monotonic() + SILENT_SECONDS
-    while True:
-        try:
-            result: T = yield Run(operation)
-        except StoreUnavailable as error:
-            pause = next(pauses, None)
-            if pause is None:
-                raise
-            if silent_until is not None and monotonic() >= silent_until:
-                logger.warning("%s; trying again, for %s in all", error, policy.budget)
-                silent_until = None
-        else:
-            return result
-        yield Pause(pause)
+def unchecked() -> None:
+    """Check nothing: the session is in the hands of its only user."""
 
 
-def performer(session: Session) -> Callable[[Action], object]:
-    """Return the function that carries out one action, blocking."""
+def performer(
+    session: Session, check: Callable[[], None] = unchecked
+) -> Callable[[Action], object]:
+    """Return the function that carries out one action, blocking.
+
+    Before each action, `check` raises if the session may no longer be used.
+    """
 
     def perform(action: Action) -> object:
+        check()
+        if isinstance(action, Run):  # first, because nearly every action is one
+            return session.run(action.operation)
         match action:
-            case Run(operation):
-                return session.run(operation)
             case Pause(seconds):
                 wait_for(threading.Event(), seconds)
             case Listen(bell, heard, looks_at, seconds):
@@ -94,15 +76,18 @@ def performer(session: Session) -> Callable[[Action], object]:
     return perform
 
 
-def performer_async(session: AsyncSession) -> Callable[[Action], Awaitable[object]]:
-    """Return the function that carries out one action, awaiting."""
+def performer_async(
+    session: AsyncSession, check: Callable[[], None] = unchecked
+) -> Callable[[Action], Awaitable[object]]:
+    """Return the function that carries out one action, awaiting; see `performer`."""
 
     apart: set[asyncio.Task[None]] = set()  # the event loop alone would not keep them
 
     async def perform(action: Action) -> object:
+        check()
+        if isinstance(action, Run):  # first, because nearly every action is one
+            return await session.run(action.operation)
         match action:
-            case Run(operation):
-                return await session.run(operation)
             case Pause(seconds):
                 await asyncio.sleep(seconds)
             case Listen(bell, heard, looks_at, seconds):

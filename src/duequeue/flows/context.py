@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
-from duequeue.drive.actions import Flow, retrying
+from duequeue.drive.actions import Flow
+from duequeue.drive.retrying import retrying
 from duequeue.events.events import Events
-from duequeue.flows.group_commit import Ferry
-from duequeue.instants import to_millis
+from duequeue.flows.group_commit import GroupCommit
 from duequeue.port.alerts import Alerts
 from duequeue.port.store import NOBODY, Operation, Steps, Store
 from duequeue.wakeups.bell import Bell
@@ -21,8 +21,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# Other processes are told of messages due within this time, or within our own poll interval if
-# that is longer: theirs is not known here.
+# Notify other processes only of messages due within this time, or within our own poll_interval if
+# that is longer, because we do not know theirs.
 TOLD_AHEAD = 60_000
 
 
@@ -30,72 +30,69 @@ TOLD_AHEAD = 60_000
 class Context(Generic[T]):
     """One queue's store and settings; durations in milliseconds.
 
-    In a caller's transaction there is no ferry, and no alerts: whoever commits it tells the others.
+    Inside a caller's transaction there is no group commit, and there are no alerts, because only
+    the caller's commit can notify others.
     """
 
     name: str
     store: Store
     codec: Codec[T]
     clock: Clock
+    now: Callable[[], int]
     bell: Bell
     lookout: Lookout
     events: Events
-    ferry: Ferry | None
+    group_commit: GroupCommit | None
     alerts: Alerts | None
     retry: RetryPolicy
     lease: int
     poll_interval: int
     max_attempts: int | None
 
-    def now(self) -> int:
-        """Return the present instant."""
-        return to_millis(self.clock.now(), "clock.now()")
-
     def run(self, operation: Operation[R]) -> Flow[R]:
-        """Run an operation of the store, tried again as the policy says."""
+        """Run an operation of the store, and try again as the policy says."""
         return retrying(self.retry, operation)
 
-    def run_at_once(
-        self, operation: Callable[[int], Steps[R]], retry: RetryPolicy | None = None
-    ) -> Flow[tuple[R, int]]:
+    def run_at_once(self, operation: Callable[[int], Steps[R]]) -> Flow[tuple[R, int]]:
         """Run an operation that begins something now; return its result, and when that was.
 
-        It is given the instant of each try: what a lease lasts must not be spent on retries.
+        It is given the instant of each try, because retries must not eat into a lease.
         """
+        return retrying(self.retry, partial(self.one_try, operation))
 
-        def one_try() -> Steps[tuple[R, int]]:
-            now = self.now()
-            return (yield from operation(now)), now
+    def one_try(self, operation: Callable[[int], Steps[R]]) -> Steps[tuple[R, int]]:
+        """Make one try of an operation that begins something now."""
+        now = self.now()
+        return (yield from operation(now)), now
 
-        return retrying(retry or self.retry, one_try)
+    def is_soon(self, due_at: int, now: int) -> bool:
+        """Return whether the next regular look of other processes may come too late for it."""
+        return due_at <= now + max(self.poll_interval, TOLD_AHEAD)
 
-    def sender(self, due_at: int, now: int) -> str | None:
-        """Return in whose name an offer tells the other processes itself, if it does."""
-        if self._is_far(due_at, now):
-            return None
+    def sender(self) -> str | None:
+        """Return the name under which an offer notifies other processes itself, if it does."""
         return NOBODY if self.alerts is None else self.alerts.sender()
 
-    def announce(self, due_at: int, now: int, *, told: bool = False) -> Flow[None]:
-        """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""
+    def announce(self, due_at: int, now: int) -> Flow[None]:
+        """Wake those who wait, here and elsewhere, for a message just stored for `due_at`."""
         self.notice(due_at)
-        if told or self._is_far(due_at, now):
-            return
+        if self.is_soon(due_at, now):
+            yield from self.notify(due_at)
+
+    def notify(self, due_at: int) -> Flow[None]:
+        """Wake those who wait in other processes."""
         if self.alerts is None:
             yield from self.run(partial(self.store.notify, due_at))
         else:
             self.alerts.tell(due_at)
 
-    def _is_far(self, due_at: int, now: int) -> bool:
-        """Tell whether the others see it soon enough at their next regular look."""
-        return due_at > now + max(self.poll_interval, TOLD_AHEAD)
-
     def notice(self, due_at: int) -> None:
-        """Have the waiting of this process look in time for `due_at`."""
+        """Make those who wait in this process look in time for `due_at`."""
         self.store.announce(due_at)
         self.bell.ring(due_at)
 
     def close(self) -> None:
-        """Wake those who wait, and hang up."""
+        """Wake those who wait, and stop listening to other processes."""
         self.bell.ring_all()
         if self.alerts is not None:
             self.alerts.close()
@@ -106,7 +103,11 @@ class Context(Generic[T]):
         return self.alerts is None
 
     def borrowed(self) -> "Context[T]":
-        """Return the context for a caller's transaction, in which nothing can be tried again."""
+        """Return the context for a caller's transaction, in which nothing can be retried."""
         return replace(
-            self, store=self.store.borrowed(), ferry=None, alerts=None, retry=RetryPolicy.never()
+            self,
+            store=self.store.borrowed(),
+            group_commit=None,
+            alerts=None,
+            retry=RetryPolicy.never(),
         )

@@ -1,90 +1,165 @@
-"""Overlapping offers cross to the store together.
+"""Offers that overlap share a commit.
 
 A commit takes as long for one message as for a hundred. So while one caller's offer is under way,
-those who come meanwhile wait on the bank, and the first of them takes all the others along on
-the next crossing. Whoever comes alone goes at once.
+the offers that arrive meanwhile wait, and the first of them then stores all of them in one commit.
+An offer that overlaps with no other is stored at once.
 """
 
 import threading
 from collections.abc import Sequence
+from time import monotonic
+from typing import Protocol
 
+from duequeue.drive.actions import Apart, Flow, Listen
+from duequeue.errors import StoreError
 from duequeue.message import OfferOutcome
 from duequeue.port.store import Record
 from duequeue.wakeups.bell import Bell
 
 MOST_FOLLOWERS = 99
-# Nobody waits longer for a crossing that does not end: the next one begins beside it.
+# No offer waits longer than this for a commit that does not end: the next commit starts beside it.
 PATIENCE = 0.05
 
+_ALONE = object()
 
-class Passenger:
-    """A record on its way, and what became of it."""
+
+class StoreRecords(Protocol):
+    """Stores records in one transaction. If hurried, it tries once and waits for no locked row."""
+
+    def __call__(self, records: list[Record], *, hurried: bool = False) -> Flow[list[OfferOutcome]]:
+        """Return the outcomes in the order of the records."""
+
+
+class PendingOffer:
+    """An offer that waits for a commit, and its outcome."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self.bell = Bell()
         self.outcome: OfferOutcome | None = None
-        self.stranded = False
-        self.takes: list[Passenger] = []
+        self.left_alone = False
+        self.leads: list[PendingOffer] = []
 
     @property
     def waits(self) -> bool:
-        """Whether it has neither arrived nor been left to itself."""
-        return self.outcome is None and not self.stranded
+        """Whether it has no outcome yet and may still get one from a group."""
+        return self.outcome is None and not self.left_alone
 
 
-class Ferry:
-    """Who waits to cross, and whether somebody is crossing; safe from many threads."""
+class GroupCommit:
+    """Which offers wait, and which commit is under way; safe from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._bank: list[Passenger] = []
-        self._aboard: list[Passenger] = []
-        self._left_at = 0.0
+        self._waiting: list[PendingOffer] = []
+        self._under_way: object | None = None
+        self._started_at = 0.0
 
-    def wait(self, record: Record) -> Passenger:
-        """Join those who wait."""
-        passenger = Passenger(record)
+    def start_alone(self) -> bool:
+        """Start a commit of a single offer; return False if another one is under way or waits."""
         with self._lock:
-            self._bank.append(passenger)
-        return passenger
+            if self._under_way is not None or self._waiting:
+                return False
+            self._under_way = _ALONE
+            self._started_at = monotonic()
+            return True
 
-    def cast_off(self, leader: Passenger, now: float) -> list[Passenger]:
-        """Take everybody who waits along; nobody, if the leader itself is not among them.
+    def finish_alone(self) -> None:
+        """End a commit that `start_alone` started, and wake the next in line."""
+        self._end(_ALONE)
 
-        Nor if the ferry left less than a while ago.
+    def wait(self, record: Record) -> PendingOffer:
+        """Add an offer to those that wait."""
+        offer = PendingOffer(record)
+        with self._lock:
+            self._waiting.append(offer)
+        return offer
+
+    def start(self, leader: PendingOffer, now: float) -> list[PendingOffer]:
+        """Start a group led by `leader` and return its members.
+
+        Return [] if the leader no longer waits, or if a commit started less than PATIENCE ago.
         """
         with self._lock:
-            away = self._aboard and now < self._left_at + PATIENCE
-            if away or leader not in self._bank:
+            busy = self._under_way is not None and now < self._started_at + PATIENCE
+            if busy or leader not in self._waiting:
                 return []
-            self._bank.remove(leader)
-            leader.takes = self._aboard = [leader, *self._bank[:MOST_FOLLOWERS]]
-            del self._bank[:MOST_FOLLOWERS]
-            self._left_at = now
-            return self._aboard
+            self._waiting.remove(leader)
+            group = [leader, *self._waiting[:MOST_FOLLOWERS]]
+            del self._waiting[:MOST_FOLLOWERS]
+            leader.leads = group
+            self._under_way = group
+            self._started_at = now
+            return group
 
-    def land(self, aboard: list[Passenger], outcomes: Sequence[OfferOutcome]) -> None:
-        """Tell each passenger its outcome; those left without one must cross by themselves."""
-        for passenger, outcome in zip(aboard, outcomes, strict=False):
-            passenger.outcome = outcome
-        for passenger in aboard:
-            passenger.stranded = passenger.outcome is None
-            passenger.bell.ring_all()
+    def finish(self, group: list[PendingOffer], outcomes: Sequence[OfferOutcome]) -> None:
+        """Hand each member its outcome; members without one must offer by themselves."""
+        for offer, outcome in zip(group, outcomes, strict=False):
+            offer.outcome = outcome
+        for offer in group:
+            offer.left_alone = offer.outcome is None
+            offer.bell.ring_all()
+        self._end(group)
+
+    def withdraw(self, offer: PendingOffer) -> None:
+        """Withdraw an offer, whatever its state, and wake its followers and the next in line."""
+        if offer.leads:
+            self.finish(offer.leads, [])
         with self._lock:
-            if self._aboard is aboard:  # else another one left beside it
-                self._aboard = []
-            self._call_next()
+            if offer in self._waiting:
+                self._waiting.remove(offer)
+            if self._waiting:
+                self._waiting[0].bell.ring_all()
 
-    def leave(self, passenger: Passenger) -> None:
-        """Give up, wherever one is; neither those taken along nor the next may miss it."""
-        if passenger.takes:
-            self.land(passenger.takes, [])
+    def _end(self, commit: object) -> None:
         with self._lock:
-            if passenger in self._bank:
-                self._bank.remove(passenger)
-            self._call_next()
+            if self._under_way is commit:  # otherwise a later commit has started beside it
+                self._under_way = None
+            if self._waiting:
+                self._waiting[0].bell.ring_all()
 
-    def _call_next(self) -> None:
-        if self._bank:
-            self._bank[0].bell.ring_all()
+
+def share_commit(
+    group_commit: GroupCommit, record: Record, store: StoreRecords
+) -> Flow[OfferOutcome]:
+    """Offer a record in one commit with those that wait too."""
+    offer = group_commit.wait(record)
+    try:
+        while offer.waits:
+            heard = offer.bell.rings
+            if group := group_commit.start(offer, monotonic()):
+                yield from _lead(group_commit, group, store)
+            elif offer.waits:
+                yield Listen(offer.bell, heard, 0, PATIENCE)
+    except BaseException:
+        group_commit.withdraw(offer)
+        raise
+    if offer.outcome is None:
+        (outcome,) = yield from store([record])
+        return outcome
+    return offer.outcome
+
+
+def _lead(group_commit: GroupCommit, group: list[PendingOffer], store: StoreRecords) -> Flow[None]:
+    leader, *followers = group
+    if followers:
+        leader.leads = []  # from here on the group finishes by itself, with or without its leader
+        yield Apart(_store_group(group_commit, group, store))
+        return
+    outcomes: list[OfferOutcome] = []
+    try:
+        outcomes = yield from store([leader.record])
+    finally:
+        group_commit.finish(group, outcomes)
+
+
+def _store_group(
+    group_commit: GroupCommit, group: list[PendingOffer], store: StoreRecords
+) -> Flow[None]:
+    outcomes: list[OfferOutcome] = []
+    try:
+        outcomes = yield from store([offer.record for offer in group], hurried=True)
+    except StoreError:
+        pass  # one bad record must not fail the others, so each member offers again by itself
+    finally:
+        group_commit.finish(group, outcomes)

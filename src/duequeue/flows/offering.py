@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
+from duequeue.backoff import RetryPolicy
 from duequeue.drive.actions import Flow
+from duequeue.drive.retrying import retrying
 from duequeue.events.events import Offered
 from duequeue.flows.arguments import checked_flag, due_millis
 from duequeue.flows.context import Context
-from duequeue.flows.crossing import carry, cross
+from duequeue.flows.group_commit import share_commit
 from duequeue.headers import encode_headers
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.port.store import Record
@@ -17,6 +21,10 @@ T = TypeVar("T")
 
 CHUNK_MESSAGES = 1000
 CHUNK_BYTES = 8 * 1024 * 1024
+# Larger payloads are offered alone, so that no one waits for them.
+LARGEST_SHARED = 64 * 1024
+
+_due_at = attrgetter("due_at")
 
 
 def offer(
@@ -29,43 +37,84 @@ def offer(
     headers: Mapping[str, str] | None,
 ) -> Flow[OfferOutcome]:
     """Offer one message."""
-    now = context.now()
-    message = Message(key, payload, due, replace, headers)
-    return _offer_one(context, _record(context, message, now))
+    return _offer_one(context, _record(context, key, payload, due, replace, headers, context.now()))
 
 
 def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[list[OfferOutcome]]:
-    """Offer in chunks; a list is checked whole first, an iterator chunk by chunk."""
-    now = context.now()
-    records: Iterable[Record] = (_record(context, message, now) for message in messages)
+    """Offer in chunks; a list is checked whole first, an iterator chunk by chunk.
+
+    A delay counts from the call for a list, and from when its message is taken for an iterator,
+    which may take its time.
+    """
+    records: Iterable[Record]
     if isinstance(messages, Sequence):
-        records = list(records)
-    return _offer_chunks(context, records, now)
+        now = context.now()
+        records = [_record_of(context, message, now) for message in messages]
+    else:
+        records = (_record_of(context, message, context.now()) for message in messages)
+    return _offer_chunks(context, records)
+
+
+def store_records(
+    context: Context[T], records: list[Record], *, hurried: bool = False
+) -> Flow[list[OfferOutcome]]:
+    """Store records in one transaction, and wake those who wait for what is new.
+
+    If hurried, try once, and do not wait for rows that others hold.
+    """
+    now = context.now()
+    is_soon = context.is_soon(min(records, key=_due_at).due_at, now)
+    sender = context.sender() if is_soon else None
+    store = partial(context.store.offer, records, now, sender=sender, hurried=hurried)
+    outcomes = yield from retrying(RetryPolicy.never() if hurried else context.retry, store)
+    changed = [
+        record.due_at
+        for record, outcome in zip(records, outcomes, strict=True)
+        if outcome is not OfferOutcome.IGNORED
+    ]
+    if changed:
+        context.notice(min(changed))
+        if is_soon and sender is None:
+            yield from context.notify(min(changed))
+    return outcomes
 
 
 def _offer_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
     if not context.events.listeners:
-        return (yield from cross(context, record))
+        return (yield from _store_one(context, record))
     with context.events.offering([record]) as (stamped,):
-        outcome = yield from cross(context, stamped)
+        outcome = yield from _store_one(context, stamped)
         _tell_offered(context, [outcome])
     return outcome
 
 
-def _offer_chunks(
-    context: Context[T], records: Iterable[Record], now: int
-) -> Flow[list[OfferOutcome]]:
+def _store_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
+    """Store a record at once, or in one commit with others if another offer is under way."""
+    group_commit = context.group_commit
+    if group_commit is None or len(record.payload) > LARGEST_SHARED:
+        (outcome,) = yield from store_records(context, [record])
+    elif group_commit.start_alone():
+        try:
+            (outcome,) = yield from store_records(context, [record])
+        finally:
+            group_commit.finish_alone()
+    else:
+        outcome = yield from share_commit(group_commit, record, partial(store_records, context))
+    return outcome
+
+
+def _offer_chunks(context: Context[T], records: Iterable[Record]) -> Flow[list[OfferOutcome]]:
     outcomes: list[OfferOutcome] = []
     for chunk in _chunks(records):
-        outcomes += yield from _offer_chunk(context, chunk, now)
+        outcomes += yield from _offer_chunk(context, chunk)
     return outcomes
 
 
-def _offer_chunk(context: Context[T], records: list[Record], now: int) -> Flow[list[OfferOutcome]]:
+def _offer_chunk(context: Context[T], records: list[Record]) -> Flow[list[OfferOutcome]]:
     if not context.events.listeners:
-        return (yield from carry(context, records, now))
+        return (yield from store_records(context, records))
     with context.events.offering(records) as stamped:
-        outcomes = yield from carry(context, stamped, now)
+        outcomes = yield from store_records(context, stamped)
         _tell_offered(context, outcomes)
     return outcomes
 
@@ -77,14 +126,28 @@ def _tell_offered(context: Context[T], outcomes: list[OfferOutcome]) -> None:
     context.events.emit(Offered(context.name, created, updated, ignored))
 
 
-def _record(context: Context[T], message: Message[T], now: int) -> Record:
+def _record_of(context: Context[T], message: Message[T], now: int) -> Record:
     if not isinstance(message, Message):
         raise TypeError(f"messages must be Message objects, not {type(message).__name__}")
-    key = checked_key(message.key)
-    data = checked_payload(context.codec.encode(message.payload), key)
-    headers = encode_headers(message.headers)
-    replace = checked_flag(message.replace, "replace")
-    return Record(key, data, due_millis(message.due, now), headers, replace)
+    return _record(
+        context, message.key, message.payload, message.due, message.replace, message.headers, now
+    )
+
+
+def _record(  # noqa: PLR0917 - the fields of a message, in their order
+    context: Context[T],
+    key: str,
+    payload: T,
+    due: datetime | timedelta | None,
+    replace: bool,  # noqa: FBT001 - a field of a message
+    headers: Mapping[str, str] | None,
+    now: int,
+) -> Record:
+    key = checked_key(key)
+    data = checked_payload(context.codec.encode(payload), key)
+    due_at = due_millis(due, now)
+    encoded = None if headers is None else encode_headers(headers)
+    return Record(key, data, due_at, encoded, checked_flag(replace, "replace"))
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:

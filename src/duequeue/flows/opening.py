@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from duequeue.backoff import RetryPolicy
-from duequeue.clock import Clock, SystemClock
+from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import Codec, codec_for
-from duequeue.drive.actions import Flow, retrying
+from duequeue.drive.actions import Flow
+from duequeue.drive.retrying import retrying
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
     checked_clock,
@@ -17,8 +18,8 @@ from duequeue.flows.arguments import (
     checked_retry,
 )
 from duequeue.flows.context import Context
-from duequeue.flows.group_commit import Ferry
-from duequeue.instants import positive_millis, to_millis
+from duequeue.flows.group_commit import GroupCommit
+from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
 from duequeue.process.shared import Shared
@@ -57,10 +58,10 @@ class Opening(Generic[T]):
             history=self.history,
         )
         store = yield from retrying(self.retry, open_store)
-        now = to_millis(self.clock.now(), "clock.now()")
-        yield from retrying(self.retry, partial(store.prepare_history, now))
+        now = millis_of(self.clock)
+        yield from retrying(self.retry, partial(store.prepare_history, now()))
         place = (self.backend.place, kind)
-        # Those who go by a clock of their own must not wait for the looks of the others.
+        # A queue with a clock of its own must not wait for the looks of other queues.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
         bell, lookout = _bells.get(place), _lookouts.get((*place, clock_name))
 
@@ -74,10 +75,11 @@ class Opening(Generic[T]):
             store=store,
             codec=self.codec,
             clock=self.clock,
+            now=now,
             bell=bell,
             lookout=lookout,
             events=Events(),
-            ferry=Ferry(),
+            group_commit=GroupCommit(),
             alerts=self.backend.alerts(kind, on_alert),
             retry=self.retry,
             lease=self.lease,

@@ -2,23 +2,22 @@
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
 from duequeue.backoff import RetryPolicy
-from duequeue.clock import Clock, ManualClock
-from duequeue.drive.actions import Flow, Listen, retrying
+from duequeue.clock import ManualClock
+from duequeue.drive.actions import Flow, Listen
+from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
 from duequeue.flows.context import Context
 from duequeue.flows.settling import storable
 from duequeue.flows.telling import tell_buried, tell_delivered
-from duequeue.port.store import Burial, Claimed
-from duequeue.wakeups.bell import Bell
+from duequeue.port.store import Burial, Claimed, Steps
 from duequeue.wakeups.lookout import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")
@@ -39,39 +38,56 @@ def poll_many(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: timedelta | float | None
 ) -> Flow[list[D]]:
     """Lease what is due, waiting for it if need be."""
-    most, millis = checked_limit(limit), timeout_millis(timeout)
+    most = checked_limit(limit)
+    millis = None if timeout is None else timeout_millis(timeout)
     return _wait(context, wrap, most, millis) if most else _look(context, wrap, most)
 
 
 def _wait(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
 ) -> Flow[list[D]]:
+    """Take turns with the others who wait; whoever leaves wakes another to look instead."""
+    bell, lookout, clock = context.bell, context.lookout, context.clock
+    # A clock that is moved by hand wakes those who wait for it.
+    unsubscribe = clock.subscribe(bell.ring_all) if isinstance(clock, ManualClock) else None
+    bell.inform(lookout.expect)
+    try:
+        return (yield from _look_in_turns(context, wrap, limit, timeout))
+    finally:
+        bell.ring(lookout.next_look)
+        bell.stop_informing(lookout.expect)
+        if unsubscribe is not None:
+            unsubscribe()
+
+
+def _look_in_turns(
+    context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
+) -> Flow[list[D]]:
     began, now = monotonic(), context.now()
     began_at = now
     lookout, bell = context.lookout, context.bell
-    with _rung_by(context.clock, bell), _taking_turns(context):
-        first_look = True
-        while True:
-            heard = bell.rings
-            turn = lookout.take_turn(now, context.poll_interval)
-            if first_look:
-                turn, first_look = Turn.EXPECTED, False
-            if turn is not None:
-                found = yield from _look_for_all(context, wrap, limit, now, turn)
-                if found:
-                    return found
-                now = context.now()
-            # Time passes by the injected clock or by the real one, whichever is faster: a test
-            # may move its clock, and a machine's clock may be set back.
-            passed = max((monotonic() - began) * 1000, now - began_at)
-            left = None if timeout is None else timeout - passed
-            pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
-            if pause is None:
-                return []
-            if context.alerts is not None:
-                context.alerts.listen(pause)
-            yield Listen(bell, heard, lookout.next_look, pause)
+    first_look = True
+    while True:
+        heard = bell.rings
+        turn = lookout.take_turn(now, context.poll_interval)
+        if first_look:
+            turn, first_look = Turn.EXPECTED, False
+        if turn is not None:
+            found = yield from _look_for_all(context, wrap, limit, now, turn)
+            if found:
+                return found
             now = context.now()
+        # Time passes by the injected clock or by the real one, whichever is faster: a test may
+        # move its clock, and a machine's clock may be set back.
+        passed = max((monotonic() - began) * 1000, now - began_at)
+        left = None if timeout is None else timeout - passed
+        pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
+        if pause is None:
+            return []
+        if context.alerts is not None:
+            context.alerts.listen(pause)
+        yield Listen(bell, heard, lookout.next_look, pause)
+        now = context.now()
 
 
 def _look_for_all(
@@ -98,34 +114,16 @@ def _look_for_all(
             context.lookout.expect(next_look)
 
 
-@contextmanager
-def _taking_turns(context: Context[T]) -> Iterator[None]:
-    """Wait together with the others; whoever leaves wakes another to look in its place."""
-    with context.bell.telling(context.lookout.expect):
-        try:
-            yield
-        finally:
-            context.bell.ring(context.lookout.next_look)
-
-
-@contextmanager
-def _rung_by(clock: Clock, bell: Bell) -> Iterator[None]:
-    """Let a clock that is moved by hand wake those who wait for it."""
-    if not isinstance(clock, ManualClock):
-        yield
-        return
-    unsubscribe = clock.subscribe(bell.ring_all)
-    try:
-        yield
-    finally:
-        unsubscribe()
-
-
 def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
     found: list[D] = []
     while len(found) < limit:
+        token = secrets.randbits(62) + 1
+        # With messages in hand, try once: they must not wait until the store can be reached.
+        policy = RetryPolicy.never() if found else context.retry
         try:
-            claimed, now = yield from _claim(context, limit - len(found), patiently=not found)
+            claimed, now = yield from retrying(
+                policy, partial(_claim, context, limit - len(found), token)
+            )
         except StoreError:
             if not found:
                 raise
@@ -133,28 +131,25 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
             break
         good, burials = _sort_out(context, claimed)
         found += [wrap(each, payload, now + context.lease) for each, payload in good]
-        tell_delivered(context, (each for each, _ in good), now)
+        if context.events.listeners:
+            tell_delivered(context, [each for each, _ in good], now)
         if not burials:
             break
         bury = partial(context.store.bury, burials, now)
         try:
-            # Once only: what was claimed beside them is in hand, and must not wait for a retry.
             won = yield from retrying(RetryPolicy.never(), bury)
             tell_buried(context, claimed, burials, won)
         except StoreError:
-            # They stay leased and come again; what was claimed beside them must not wait.
+            # They stay leased and come again, so what was claimed with them need not wait.
             logger.exception("queue %r: could not bury %d messages", context.name, len(burials))
             break
     return found
 
 
-def _claim(context: Context[T], limit: int, *, patiently: bool) -> Flow[tuple[list[Claimed], int]]:
-    """Claim; only once, if there is something in hand that must not wait for a retry."""
-    token = secrets.randbits(62) + 1
-    return context.run_at_once(
-        lambda now: context.store.claim(limit, now, now + context.lease, token),
-        None if patiently else RetryPolicy.never(),
-    )
+def _claim(context: Context[T], limit: int, token: int) -> Steps[tuple[list[Claimed], int]]:
+    """Claim from now on, and return that instant, because retries must not eat into a lease."""
+    now = context.now()
+    return (yield from context.store.claim(limit, now, now + context.lease, token)), now
 
 
 def _sort_out(

@@ -38,8 +38,8 @@ def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
 
 def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
-    won = yield from _ack(context, [message.lease])
-    return won > 0
+    won = yield from context.run(partial(context.store.ack, [message.lease], context.now()))
+    return bool(won)
 
 
 def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | None) -> Flow[bool]:

@@ -24,7 +24,8 @@ class Lifetime:
         """Raise unless it can be used here and now."""
         if self._closed:
             raise QueueClosed(f"{self._owner} is closed")
-        self.check_process()
+        if os.getpid() != self._process:
+            self.check_process()
 
     def check_process(self) -> None:
         """Raise in a fork."""

@@ -8,7 +8,8 @@ from typing import Self, TypeVar
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import SystemClock
 from duequeue.connect import bulk_backend_for
-from duequeue.drive.actions import performer, retrying
+from duequeue.drive.actions import performer
+from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.flows.context import TOLD_AHEAD
 from duequeue.instants import to_millis

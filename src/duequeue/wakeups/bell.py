@@ -14,7 +14,7 @@ class Bell:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[Callable[[], None], int] = {}
-        self._told: list[Callable[[int | None], None]] = []
+        self._informed: list[Callable[[int | None], None]] = []
         self.rings = 0
 
     def ring(self, due_at: int | None) -> None:
@@ -23,17 +23,18 @@ class Bell:
         One is enough: whoever finds something wakes the next, in case there is more.
         """
         with self._lock:
-            for tell in self._told:
-                tell(due_at)
+            for listener in self._informed:
+                listener(due_at)
             self.rings += 1
-            late = (
-                wake
-                for wake, looks_at in self._waiters.items()
-                if due_at is None or due_at < looks_at
-            )
-            wake = next(late, None)
+            wake = self._first_too_late_for(due_at) if self._waiters else None
         if wake is not None:
             wake()
+
+    def _first_too_late_for(self, due_at: int | None) -> Callable[[], None] | None:
+        for wake, looks_at in self._waiters.items():
+            if due_at is None or due_at < looks_at:
+                return wake
+        return None
 
     def ring_all(self) -> None:
         """Wake everybody who waits."""
@@ -43,16 +44,15 @@ class Bell:
         for wake in waiters:
             wake()
 
-    @contextmanager
-    def telling(self, tell: Callable[[int | None], None]) -> Iterator[None]:
-        """Have `tell` called with the due time of every ring, before anybody is woken by it."""
+    def inform(self, listener: Callable[[int | None], None]) -> None:
+        """Call `listener` with the due time of every ring, before anybody is woken by it."""
         with self._lock:
-            self._told.append(tell)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._told.remove(tell)
+            self._informed.append(listener)
+
+    def stop_informing(self, listener: Callable[[int | None], None]) -> None:
+        """Undo one `inform`."""
+        with self._lock:
+            self._informed.remove(listener)
 
     def wait(self, heard: int, looks_at: int, seconds: float) -> None:
         """Block until a ring that matters after the first `heard`, or until the seconds are over.

@@ -15,28 +15,23 @@ class Turn(Enum):
 
 
 class Lookout:
-    """When the next regular look is due; instants and durations in milliseconds.
+    """`next_look` is when the next regular look is due; all times are in milliseconds.
 
     However many wait, one of them takes each look and the others go on waiting.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._next_look = -NEVER
+        self.next_look = -NEVER
         self._expecting = False
-
-    @property
-    def next_look(self) -> int:
-        """The instant of the next regular look."""
-        return self._next_look
 
     def take_turn(self, now: int, poll_interval: int) -> Turn | None:
         """Return the look that is due, if one is; it is then the caller's, and nobody else's."""
         with self._lock:
-            if self._next_look - poll_interval <= now < self._next_look:
+            if self.next_look - poll_interval <= now < self.next_look:
                 return None
             turn = Turn.EXPECTED if self._expecting else Turn.REGULAR
-            self._next_look, self._expecting = now + poll_interval, False
+            self.next_look, self._expecting = now + poll_interval, False
             return turn
 
     def expect(self, due_at: int | None) -> None:
@@ -46,9 +41,9 @@ class Lookout:
         """
         with self._lock:
             if due_at is None:
-                self._next_look = -NEVER
-            elif due_at < self._next_look:
-                self._next_look, self._expecting = due_at, True
+                self.next_look = -NEVER
+            elif due_at < self.next_look:
+                self.next_look, self._expecting = due_at, True
 
 
 # Longer waits overflow in some waiting primitives; waking up once an hour costs nothing.

@@ -15,12 +15,14 @@ class LeaseEnds:
     def add(self, token: int, count: int, end: int) -> None:
         """Note a claim."""
         self._held[token] = count
-        self._push(end, token)
+        self._ends_of[token] = 1
+        heappush(self._ends, (end, token))
 
     def move(self, token: int, end: int) -> None:
         """Note that a lease of a claim ends at another time."""
         if token in self._held:
-            self._push(end, token)
+            self._ends_of[token] = self._ends_of.get(token, 0) + 1
+            heappush(self._ends, (end, token))
 
     def settle(self, tokens: Iterable[int]) -> None:
         """Note settled leases by the tokens of their claims, once for each."""
@@ -42,7 +44,3 @@ class LeaseEnds:
                 del self._ends_of[token]
                 self._held.pop(token, None)
         return ran_out
-
-    def _push(self, end: int, token: int) -> None:
-        heappush(self._ends, (end, token))
-        self._ends_of[token] = self._ends_of.get(token, 0) + 1

@@ -44,11 +44,7 @@ class Settling:
         self._kind = {"kind_id": kind_id}
         self._days = days
         self._borrowed = borrowed
-
-    @property
-    def keeps_history(self) -> bool:
-        """Tell whether messages leave anything behind."""
-        return self._days is not None
+        self.keeps_history = days is not None
 
     def borrowed(self) -> "Settling":
         """Return the same for a transaction whose end it will not learn of."""
@@ -84,11 +80,12 @@ class Settling:
         """Delete by id and token, and return the ids."""
         if self._days is None:
             shared = {"shared_token": _shared_token(leases)}
-            return self.rows_of(QueryEach("remove_messages", shared, LEASE, pairs(leases)), now)
+            each = [lease[:2] for lease in leases]
+            return self.rows_of(QueryEach("remove_messages", shared, LEASE, each), now)
         columns = (*LEASE, "delivered_at")
-        each = list(dict.fromkeys(leases))
+        distinct = list(dict.fromkeys(leases))
         name = "remove_messages_with_history"
-        return self.rows_of(QueryEach(name, {"now": now}, columns, each), now)
+        return self.rows_of(QueryEach(name, {"now": now}, columns, distinct), now)
 
     def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
         """Delete a micro-batch by what was written down of it, and count."""
@@ -161,4 +158,7 @@ def pairs(leases: Iterable[Lease]) -> list[Row]:
 
 def _shared_token(leases: Sequence[Lease]) -> int | None:
     token = leases[0].token
-    return token if all(lease.token == token for lease in leases) else None
+    for lease in leases:
+        if lease.token != token:
+            return None
+    return token

@@ -1,6 +1,7 @@
 """Every operation of the SQL stores, once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
@@ -22,6 +23,9 @@ from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.settling import LEASE, Settling, pairs
 from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
+
+_ID = itemgetter(0)
+_KEY_AND_CREATED = itemgetter(0, 1)
 
 
 class Kind(NamedTuple):
@@ -59,21 +63,23 @@ class SqlStore:
         hurried: bool = False,
     ) -> Steps[list[OfferOutcome]]:
         """Offer each run of records that one statement can take."""
-        yield from self._settling.prepare(now)
+        if self._settling.keeps_history:
+            yield from self._settling.prepare(now)
         note = None if sender is None else self._note(sender, min(each.due_at for each in records))
-        runs = list(_runs(records))
+        runs = [records] if len(records) == 1 else list(_runs(records))
         if len(runs) > 1:
             yield BEGIN
         outcomes: list[OfferOutcome] = []
         for run in runs:
             rows = yield from self._settling.offer(run, now, note, hurried=hurried)
-            created = {row[0]: row[1] for row in rows}
+            created = dict(map(_KEY_AND_CREATED, rows))
             outcomes += [_outcome(created.get(record.key)) for record in run]
         return outcomes
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Claim from the watermark on; if nothing is there, from the beginning."""
-        yield from self._settling.prepare(now)
+        if self._settling.keeps_history:
+            yield from self._settling.prepare(now)
         start = self._watermark.start(now, self._sweep_interval)
         while True:
             rows: list[Row] = yield Query(
@@ -105,7 +111,7 @@ class SqlStore:
         """Set the lease's new end."""
         each = pairs(leases)
         rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
-        won = {row[0] for row in rows}
+        won = set(map(_ID, rows))
         self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
         return won
 
@@ -225,7 +231,7 @@ class SqlStore:
         return str(Note(sender, due_at, self._kind_of_message.name))
 
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
-        won = {row[0] for row in rows}
+        won = set(map(_ID, rows))
         self._watermark.settled(lease.token for lease in leases if lease.id in won)
         return won
 

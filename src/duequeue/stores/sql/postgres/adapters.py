@@ -1,80 +1,115 @@
-"""How Python values are sent to PostgreSQL: lists as binary arrays, every integer as bigint.
+"""How values are sent to PostgreSQL: lists as binary arrays, every integer as a bigint.
 
-psycopg dumps a list element by element in Python, and as text; for a batch of a thousand
-messages that was half of the whole time. A binary array is a header and its elements.
+psycopg dumps a list element by element in Python, and as text. For a batch of a thousand messages
+that took half of the whole time. A binary array is a header followed by its elements.
 
-psycopg sends an integer as the smallest type that holds it. So a statement would count as another
-one, and be prepared once more, whenever an id grows past 32,767 or past 2,147,483,647.
+psycopg sends an integer as the smallest type that holds it. A statement would then count as a new
+one, and be prepared again, whenever an id grows past 32,767 or past 2,147,483,647.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from struct import Struct
 from typing import Any, NamedTuple
 
 from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
 from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import BytesBinaryDumper
 
 _header = Struct("!5i").pack  # dimensions, nulls?, oid of the elements, length, lower bound
 _length = Struct("!i").pack
-_int4 = Struct("!ii").pack
-_int8 = Struct("!iq").pack
-
-
-class BinaryArray(NamedTuple):
-    """A parameter that is ready to be sent."""
-
-    array_oid: int
-    data: bytes
-
-
-class BinaryArrayDumper(Dumper):
-    """Sends it, and tells the server what it is."""
-
-    format = Format.BINARY
-
-    def dump(self, obj: BinaryArray) -> Buffer:
-        """Return the bytes."""
-        return obj.data
-
-    def get_key(self, obj: BinaryArray, format: Any) -> Any:  # noqa: A002, ARG002 - psycopg's signature
-        """Keep the types apart."""
-        return (self.cls, obj.array_oid)
-
-    def upgrade(self, obj: BinaryArray, format: Any) -> "BinaryArrayDumper":  # noqa: A002, ARG002 - psycopg's signature
-        """Return a dumper that knows the type of this array."""
-        dumper = type(self)(self.cls)
-        dumper.oid = obj.array_oid
-        return dumper
-
-
 _NULL = _length(-1)
+
+
+class BinaryArray(bytes):
+    """A parameter that is ready to be sent; a class for each type, by which psycopg tells them."""
+
+    __slots__ = ()
+
+
+class BigintArray(BinaryArray):
+    """A `bigint[]`."""
+
+    __slots__ = ()
+
+
+class IntegerArray(BinaryArray):
+    """An `integer[]`."""
+
+    __slots__ = ()
+
+
+class TextArray(BinaryArray):
+    """A `text[]`."""
+
+    __slots__ = ()
+
+
+class ByteaArray(BinaryArray):
+    """A `bytea[]`."""
+
+    __slots__ = ()
+
+
+class BigintArrayDumper(BytesBinaryDumper):
+    """Sends the bytes as a `bigint[]`."""
+
+    oid = 1016
+
+
+class IntegerArrayDumper(BytesBinaryDumper):
+    """Sends the bytes as an `integer[]`."""
+
+    oid = 1007
+
+
+class TextArrayDumper(BytesBinaryDumper):
+    """Sends the bytes as a `text[]`."""
+
+    oid = 1009
+
+
+class ByteaArrayDumper(BytesBinaryDumper):
+    """Sends the bytes as a `bytea[]`."""
+
+    oid = 1001
 
 
 def register_arrays(connection: AdaptContext) -> None:
     """Teach a connection to send our arrays; a caller's own connection too."""
-    connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
+    register = connection.adapters.register_dumper
+    register(BigintArray, BigintArrayDumper)
+    register(IntegerArray, IntegerArrayDumper)
+    register(TextArray, TextArrayDumper)
+    register(ByteaArray, ByteaArrayDumper)
+
+
+def register_integers(connection: AdaptContext) -> None:
+    """Teach a connection of ours to send every integer in one way."""
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+
+
+def _text(value: str | None) -> bytes:
+    if value is None:
+        return _NULL
+    encoded = value.encode()
+    return _length(len(encoded)) + encoded
 
 
 def _bytes(value: bytes) -> bytes:
     return _length(len(value)) + value
 
 
-def _text(value: str | None) -> bytes:
-    return _NULL if value is None else _bytes(value.encode())
-
-
 class _ArrayType(NamedTuple):
+    array: type[BinaryArray]
     element_oid: int
-    array_oid: int
     encode: Callable[[Any], bytes]
 
 
-_BIGINT = _ArrayType(20, 1016, lambda value: _int8(8, value))
-_INTEGER = _ArrayType(23, 1007, lambda value: _int4(4, value))
-_TEXT = _ArrayType(25, 1009, _text)
-_BYTEA = _ArrayType(17, 1001, _bytes)
+_BIGINT = _ArrayType(BigintArray, 20, partial(Struct("!iq").pack, 8))
+_INTEGER = _ArrayType(IntegerArray, 23, partial(Struct("!ii").pack, 4))
+_TEXT = _ArrayType(TextArray, 25, _text)
+_BYTEA = _ArrayType(ByteaArray, 17, _bytes)
 
 # The columns that operations give in a QueryEach.
 _COLUMNS: Mapping[str, _ArrayType] = {
@@ -93,23 +128,17 @@ _COLUMNS: Mapping[str, _ArrayType] = {
 }
 
 
-def arrays(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, BinaryArray]:
+def arrays(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, BinaryArray]:
     """Turn rows into one array per column."""
-    by_column = zip(columns, zip(*rows, strict=True), strict=True)
-    return {column: _array(column, values) for column, values in by_column}
+    found: dict[str, BinaryArray] = {}
+    for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+        array, element_oid, encode = _COLUMNS[column]
+        header = _header(1, None in values, element_oid, len(values), 1)
+        found[column] = array(header + b"".join(map(encode, values)))
+    return found
 
 
 def packed(column: str, length: int, values: Buffer, *, nulls: bool) -> BinaryArray:
     """Return the array of a column whose values are encoded already."""
-    kind = _COLUMNS[column]
-    return BinaryArray(kind.array_oid, _header(1, nulls, kind.element_oid, length, 1) + values)
-
-
-def _array(column: str, values: Sequence[Any]) -> BinaryArray:
-    encoded = b"".join(map(_COLUMNS[column].encode, values))
-    return packed(column, len(values), encoded, nulls=None in values)
-
-
-def register_integers(connection: AdaptContext) -> None:
-    """Teach a connection of ours to send every integer in one way."""
-    connection.adapters.register_dumper(int, Int8BinaryDumper)
+    array, element_oid, _ = _COLUMNS[column]
+    return array(_header(1, nulls, element_oid, length, 1) + values)

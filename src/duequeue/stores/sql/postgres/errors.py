@@ -1,5 +1,8 @@
 """Which PostgreSQL errors may pass, and what to say of the rest."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 from psycopg import errors as codes
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
@@ -43,6 +46,15 @@ def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClose
         return QueueClosed("the queue was closed while this call ran")
     kind = StoreUnavailable if is_transient(error) else StoreError
     return kind(f"PostgreSQL at {address}: {address.clean(str(error)).strip()}")
+
+
+@contextmanager
+def translated(address: Address) -> Iterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error, address) from error
 
 
 def is_transient(error: psycopg.Error) -> bool:

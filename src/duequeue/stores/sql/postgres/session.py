@@ -1,8 +1,7 @@
 """Blocking sessions on a pool of psycopg connections, or on the caller's own."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -12,7 +11,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
-from duequeue.stores.sql.commands import Begin, Command, Execute
+from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import must_reconnect, translate
@@ -20,6 +19,17 @@ from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT,
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
+
+
+class PooledConnection(psycopg.Connection):
+    """A connection of ours, with a cursor that is used again and again.
+
+    A new cursor has to find out again how to send and read each type, which takes a quarter of the
+    driver's time. A cursor holds on to its last result, so only statements that return no payloads
+    use this one.
+    """
+
+    cursor_to_keep: psycopg.Cursor[TupleRow]
 
 
 class PostgresSession:
@@ -30,6 +40,7 @@ class PostgresSession:
         self._opening = threading.Lock()
         self._pool = ConnectionPool(
             settings.conninfo,
+            connection_class=PooledConnection,
             kwargs=settings.connection_arguments,
             min_size=1,
             max_size=settings.pool_size,
@@ -42,32 +53,42 @@ class PostgresSession:
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; single statements commit by themselves."""
-        with translated(self._settings.address), self._connection() as connection:
+        try:
+            connection = self._connection()
             try:
-                return drive(operation(), self._performer(connection))
-            except psycopg.Error as error:
-                if must_reconnect(error):
-                    connection.close()
+                result = drive(operation(), partial(self._perform, connection))
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    connection.commit()
+            except BaseException as error:
+                _roll_back(connection, error)
                 raise
+            finally:
+                self._pool.putconn(connection)
+        except psycopg.Error as error:
+            raise translate(error, self._settings.address) from error
+        return result
 
     def close(self) -> None:
         """Close the pool."""
         self._pool.close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection]:
+    def _perform(self, connection: PooledConnection, command: Any) -> object:
+        """Carry out one command; single statements run without a transaction around them."""
+        if isinstance(command, Begin):
+            if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+                connection.execute(BEGIN_STATEMENT)
+            return None
+        keeps = isinstance(command, QueryEach | Execute)
+        return execute(connection.cursor_to_keep if keeps else cursor_on(connection), command)
+
+    def _connection(self) -> PooledConnection:
         if not self._opened:
             self._open()
         try:
-            connection = self._pool.getconn()
+            return self._pool.getconn()
         except PoolTimeout:
-            self._probe()  # says why, if the server is to blame
+            self._probe()  # raises the reason, if the server is to blame
             raise
-        try:
-            with _settled(connection):
-                yield connection
-        finally:
-            self._pool.putconn(connection)
 
     def _open(self) -> None:
         with self._opening:
@@ -76,14 +97,12 @@ class PostgresSession:
                 self._pool.open()
                 self._opened = True
 
-    def _configure(self, connection: psycopg.Connection) -> None:
+    def _configure(self, connection: PooledConnection) -> None:
         register_arrays(connection)
         register_integers(connection)
         if self._settings.session_settings:
             connection.execute(self._settings.session_settings)
-
-    def _performer(self, connection: psycopg.Connection) -> Callable[[Any], object]:
-        return performer(connection)
+        connection.cursor_to_keep = cursor_on(connection)
 
     def _probe(self) -> None:
         psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments).close()
@@ -100,51 +119,39 @@ class BorrowedPostgresSession:
         refuse_autocommit(connection)
         register_arrays(connection)
         self._address = Address(connection.info.dsn)
-        self._perform = performer(connection, owned=False)
+        self._perform = partial(perform_borrowed, connection)
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; the caller commits."""
-        with translated(self._address):
+        try:
             return drive(operation(), self._perform)
+        except psycopg.Error as error:
+            raise translate(error, self._address) from error
 
     def close(self) -> None:
         """Leave the connection to its owner."""
 
 
-def performer(
-    connection: psycopg.Connection[Any], *, owned: bool = True
-) -> Callable[[Command], object]:
-    """Return the function that carries out one command on a connection."""
+def perform_borrowed(connection: psycopg.Connection[Any], command: Command) -> object:
+    """Carry out one command in a transaction that the caller has begun."""
+    return None if isinstance(command, Begin) else execute(cursor_on(connection), command)
 
-    def perform(command: Command) -> object:
-        if isinstance(command, Begin):
-            if owned and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-                connection.execute(BEGIN_STATEMENT)
-            return None
-        query, parameters = statement(command)
-        # Binary replies need the extended protocol, which takes one statement at a time.
-        binary = parameters is not None
-        cursor = cursor_on(connection)
-        cursor.execute(query, parameters, binary=binary)
-        if isinstance(command, Execute):
-            return cursor.rowcount
-        return cursor.fetchall() if cursor.rownumber is not None else []
 
-    return perform
+def execute(
+    cursor: psycopg.Cursor[TupleRow], command: Query | QueryEach | Execute | Script
+) -> object:
+    """Execute one command; return its rows, or the number of rows that it touched."""
+    query, parameters = statement(command)
+    # Binary replies need the extended protocol, which takes one statement at a time.
+    cursor.execute(query, parameters, binary=parameters is not None)
+    if isinstance(command, Execute):
+        return cursor.rowcount
+    return cursor.fetchall() if cursor.rownumber is not None else []
 
 
 def cursor_on(connection: psycopg.Connection[Any]) -> psycopg.Cursor[TupleRow]:
     """Return a cursor of ours, whatever rows and cursors the connection's owner prefers."""
     return psycopg.Cursor(connection, row_factory=tuple_row)
-
-
-@contextmanager
-def translated(address: Address) -> Iterator[None]:
-    """Turn the driver's errors into ours."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise translate(error, address) from error
 
 
 def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
@@ -156,20 +163,12 @@ def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
         )
 
 
-@contextmanager
-def _settled(connection: psycopg.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        _roll_back(connection)
-        raise
-    if connection.pgconn.transaction_status != TransactionStatus.IDLE:
-        connection.commit()
-
-
-def _roll_back(connection: psycopg.Connection) -> None:
+def _roll_back(connection: psycopg.Connection, error: BaseException) -> None:
+    """Undo what the operation did; the pool replaces a connection that is of no more use."""
     try:
         if not connection.closed:
             connection.rollback()
     except psycopg.Error:
-        connection.close()  # what went wrong first is what counts; the pool replaces it
+        connection.close()  # the first error is the one to raise
+    if isinstance(error, psycopg.Error) and must_reconnect(error):
+        connection.close()

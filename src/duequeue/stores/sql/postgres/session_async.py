@@ -1,8 +1,7 @@
 """The same sessions, awaiting."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -12,15 +11,21 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
-from duequeue.stores.sql.commands import Begin, Command, Execute
+from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
 from duequeue.stores.sql.postgres.address import Address
-from duequeue.stores.sql.postgres.errors import must_reconnect
-from duequeue.stores.sql.postgres.session import refuse_autocommit, translated
+from duequeue.stores.sql.postgres.errors import must_reconnect, translate
+from duequeue.stores.sql.postgres.session import refuse_autocommit
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
+
+
+class AsyncPooledConnection(psycopg.AsyncConnection):
+    """A connection of ours, with a cursor that is used again and again; see `session.py`."""
+
+    cursor_to_keep: psycopg.AsyncCursor[TupleRow]
 
 
 class AsyncPostgresSession:
@@ -31,6 +36,7 @@ class AsyncPostgresSession:
         self._opening = asyncio.Lock()
         self._pool = AsyncConnectionPool(
             settings.conninfo,
+            connection_class=AsyncPooledConnection,
             kwargs=settings.connection_arguments,
             min_size=1,
             max_size=settings.pool_size,
@@ -43,37 +49,48 @@ class AsyncPostgresSession:
 
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation; single statements commit by themselves."""
-        with translated(self._settings.address):
-            async with self._connection() as connection:
-                try:
-                    return await drive_async(operation(), performer(connection))
-                except psycopg.Error as error:
-                    if must_reconnect(error):
-                        await connection.close()
-                    raise
+        try:
+            connection = await self._connection()
+            try:
+                result = await drive_async(operation(), partial(self._perform, connection))
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    await connection.commit()
+            except BaseException as error:
+                await _roll_back(connection, error)
+                raise
+            finally:
+                await self._pool.putconn(connection)
+        except psycopg.Error as error:
+            raise translate(error, self._settings.address) from error
+        return result
 
     async def close(self) -> None:
         """Close the pool."""
         await self._pool.close()
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[psycopg.AsyncConnection]:
+    async def _perform(self, connection: AsyncPooledConnection, command: Any) -> object:
+        """Carry out one command; single statements run without a transaction around them."""
+        if isinstance(command, Begin):
+            if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+                await connection.execute(BEGIN_STATEMENT)
+            return None
+        keeps = isinstance(command, QueryEach | Execute)
+        return await execute(connection.cursor_to_keep if keeps else cursor_on(connection), command)
+
+    async def _connection(self) -> AsyncPooledConnection:
         if not self._opened:
             await self._open()
         cancelled = _cancellations()
         try:
             connection = await self._pool.getconn()
         except PoolTimeout:
-            await self._probe()  # says why, if the server is to blame
+            await self._probe()  # raises the reason, if the server is to blame
             raise
-        try:
-            if _cancellations() > cancelled:
-                # A cancellation that arrives together with a connection is lost in the pool.
-                raise asyncio.CancelledError
-            async with _settled(connection):
-                yield connection
-        finally:
+        if _cancellations() > cancelled:
+            # The pool loses a cancellation that arrives together with a connection.
             await self._pool.putconn(connection)
+            raise asyncio.CancelledError
+        return connection
 
     async def _open(self) -> None:
         async with self._opening:
@@ -82,11 +99,12 @@ class AsyncPostgresSession:
                 await self._pool.open()
                 self._opened = True
 
-    async def _configure(self, connection: psycopg.AsyncConnection) -> None:
+    async def _configure(self, connection: AsyncPooledConnection) -> None:
         register_arrays(connection)
         register_integers(connection)
         if self._settings.session_settings:
             await connection.execute(self._settings.session_settings)
+        connection.cursor_to_keep = cursor_on(connection)
 
     async def _probe(self) -> None:
         connection = await psycopg.AsyncConnection.connect(
@@ -106,37 +124,34 @@ class BorrowedAsyncPostgresSession:
         refuse_autocommit(connection)
         register_arrays(connection)
         self._address = Address(connection.info.dsn)
-        self._perform = performer(connection, owned=False)
+        self._connection = connection
 
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation; the caller commits."""
-        with translated(self._address):
+        try:
             return await drive_async(operation(), self._perform)
+        except psycopg.Error as error:
+            raise translate(error, self._address) from error
 
     async def close(self) -> None:
         """Leave the connection to its owner."""
 
-
-def performer(
-    connection: psycopg.AsyncConnection[Any], *, owned: bool = True
-) -> Callable[[Command], Awaitable[object]]:
-    """Return the function that carries out one command on a connection."""
-
-    async def perform(command: Command) -> object:
+    async def _perform(self, command: Command) -> object:
         if isinstance(command, Begin):
-            if owned and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-                await connection.execute(BEGIN_STATEMENT)
             return None
-        query, parameters = statement(command)
-        # Binary replies need the extended protocol, which takes one statement at a time.
-        binary = parameters is not None
-        cursor = cursor_on(connection)
-        await cursor.execute(query, parameters, binary=binary)
-        if isinstance(command, Execute):
-            return cursor.rowcount
-        return await cursor.fetchall() if cursor.rownumber is not None else []
+        return await execute(cursor_on(self._connection), command)
 
-    return perform
+
+async def execute(
+    cursor: psycopg.AsyncCursor[TupleRow], command: Query | QueryEach | Execute | Script
+) -> object:
+    """Execute one command; return its rows, or the number of rows that it touched."""
+    query, parameters = statement(command)
+    # Binary replies need the extended protocol, which takes one statement at a time.
+    await cursor.execute(query, parameters, binary=parameters is not None)
+    if isinstance(command, Execute):
+        return cursor.rowcount
+    return await cursor.fetchall() if cursor.rownumber is not None else []
 
 
 def cursor_on(connection: psycopg.AsyncConnection[Any]) -> psycopg.AsyncCursor[TupleRow]:
@@ -149,20 +164,12 @@ def _cancellations() -> int:
     return 0 if task is None else task.cancelling()
 
 
-@asynccontextmanager
-async def _settled(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
-    try:
-        yield
-    except BaseException:
-        await _roll_back(connection)
-        raise
-    if connection.pgconn.transaction_status != TransactionStatus.IDLE:
-        await connection.commit()
-
-
-async def _roll_back(connection: psycopg.AsyncConnection) -> None:
+async def _roll_back(connection: psycopg.AsyncConnection, error: BaseException) -> None:
+    """Undo what the operation did; the pool replaces a connection that is of no more use."""
     try:
         if not connection.closed:
             await connection.rollback()
     except psycopg.Error:
-        await connection.close()  # what went wrong first is what counts; the pool replaces it
+        await connection.close()  # the first error is the one to raise
+    if isinstance(error, psycopg.Error) and must_reconnect(error):
+        await connection.close()

@@ -1,9 +1,6 @@
 """PostgreSQL for whole batches: COPY in, exported snapshots out."""
 
-from collections.abc import Callable
 from typing import Any
-
-import psycopg
 
 from duequeue.port.bulk import Snapshots
 from duequeue.port.store import Session, Steps
@@ -13,26 +10,23 @@ from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.backend import DIALECT
 from duequeue.stores.sql.postgres.bulk.copying import batch_arrays, copy_in
 from duequeue.stores.sql.postgres.bulk.snapshots import PostgresSnapshots
-from duequeue.stores.sql.postgres.session import PostgresSession
+from duequeue.stores.sql.postgres.session import PooledConnection, PostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 
 class BulkPostgresSession(PostgresSession):
     """A session that can load batches too."""
 
-    def _performer(self, connection: psycopg.Connection) -> Callable[[Any], object]:
-        ordinary = super()._performer(connection)
-
-        def perform(command: Any) -> object:
-            match command:
-                case Load(table, rows):
-                    return copy_in(connection, table, rows)
-                case QueryBatch(name, parameters, rows):
-                    return ordinary(Query(name, {**parameters, **batch_arrays(rows)}))
-                case _:
-                    return ordinary(command)
-
-        return perform
+    def _perform(self, connection: PooledConnection, command: Any) -> object:
+        match command:
+            case Load(table, rows):
+                return copy_in(connection, table, rows)
+            case QueryBatch(name, parameters, rows):
+                return super()._perform(
+                    connection, Query(name, {**parameters, **batch_arrays(rows)})
+                )
+            case _:
+                return super()._perform(connection, command)
 
 
 class BulkPostgresBackend:

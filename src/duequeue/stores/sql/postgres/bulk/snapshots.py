@@ -11,7 +11,7 @@ from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut
 from duequeue.stores.sql.postgres.bulk.chunks import chunks
 from duequeue.stores.sql.postgres.bulk.detached import CAN_DETACH
 from duequeue.stores.sql.postgres.bulk.snapshot_holder import BEGIN, hold
-from duequeue.stores.sql.postgres.session import translated
+from duequeue.stores.sql.postgres.errors import translated
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 

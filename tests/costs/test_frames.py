@@ -1,0 +1,71 @@
+"""How many of our own functions a call runs through: the way from face to SQL stays short."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from duequeue import Delivery, Queue
+from tests.costs.frames import Frames, frames_of
+
+DAY = timedelta(days=1)
+# The first calls import modules, prepare statements and fill caches.
+WARM_UP = 4
+
+
+@pytest.fixture
+def queue(ready_database: str) -> Iterator[Queue[Any]]:
+    with Queue.open(ready_database, "orders") as queue:
+        yield queue
+
+
+def test_an_offer_for_later(queue: Queue[Any]) -> None:
+    numbers = count()
+
+    def offer() -> None:
+        queue.offer(f"order-{next(numbers)}", {"total": 1}, DAY)
+
+    assert_at_most(Frames(45, 20), cost_when_warm(offer))
+
+
+def test_an_offer_for_now_which_notifies_other_processes(queue: Queue[Any]) -> None:
+    numbers = count()
+
+    def offer() -> None:
+        queue.offer(f"order-{next(numbers)}", {"total": 1})
+
+    assert_at_most(Frames(52, 22), cost_when_warm(offer))
+
+
+def test_a_poll_that_finds_a_message(queue: Queue[Any]) -> None:
+    fill(queue)
+    assert_at_most(Frames(40, 18), cost_when_warm(queue.poll))
+
+
+def test_a_poll_that_does_not_wait(queue: Queue[Any]) -> None:
+    fill(queue)
+    assert_at_most(Frames(30, 16), cost_when_warm(queue.try_poll))
+
+
+def test_an_ack(queue: Queue[Any]) -> None:
+    fill(queue)
+    deliveries: Iterator[Delivery[Any]] = iter(queue.try_poll_many(2 * WARM_UP))
+    assert_at_most(Frames(25, 17), cost_when_warm(lambda: next(deliveries).ack()))
+
+
+def fill(queue: Queue[Any]) -> None:
+    for number in range(2 * WARM_UP):
+        queue.offer(f"order-{number}", {"total": 1}, -DAY)
+
+
+def cost_when_warm(call: Callable[[], object]) -> Frames:
+    for _ in range(WARM_UP):
+        call()
+    return frames_of(call)
+
+
+def assert_at_most(limit: Frames, found: Frames) -> None:
+    assert found.frames <= limit.frames
+    assert found.files <= limit.files
