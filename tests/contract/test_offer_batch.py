@@ -55,6 +55,21 @@ def test_due_times_mean_what_they_mean_in_offer(queue: QueueFace) -> None:
     assert due == [START, START + HOUR, START - HOUR]
 
 
+def test_a_delay_counts_from_when_its_message_is_taken(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    def taking_its_time() -> Iterator[Message[Any]]:
+        yield Message("a", 1, HOUR)
+        clock.advance(SECOND)
+        yield Message("b", 1, HOUR)
+        clock.advance(SECOND)
+        yield Message("c", 1)
+
+    queue.offer_batch(taking_its_time())
+    due = [snapshot(queue, key).due_at for key in "abc"]
+    assert due == [START + HOUR, START + SECOND + HOUR, START + 2 * SECOND]
+
+
 def test_a_key_twice_the_later_sees_the_earlier(queue: QueueFace) -> None:
     outcomes = queue.offer_batch([Message("a", 1, START), Message("a", 2, START)])
     assert outcomes == [CREATED, UPDATED]
