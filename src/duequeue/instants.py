@@ -46,7 +46,7 @@ def positive_millis(span: timedelta, argument: str) -> int:
 
 
 def words_for(span: timedelta) -> str:
-    """Write a span of time the way it is said."""
+    """Write a duration for people to read, as in "1.5 min"."""
     seconds = max(0.0, span.total_seconds())
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         if seconds >= size * (2 if unit == "days" else 1):

@@ -1,4 +1,4 @@
-"""An asynchronous queue on its way: awaiting it, or entering it, opens it."""
+"""What `AsyncQueue.open` returns: awaiting it, or entering it, opens the queue."""
 
 from collections.abc import Callable, Generator
 from types import TracebackType
@@ -12,7 +12,7 @@ from duequeue.port.store import AsyncSession, Backend
 
 
 class Closable(Protocol):
-    """What can be closed again."""
+    """Something that can be closed."""
 
     async def close(self) -> None:
         """Close it."""
@@ -22,7 +22,7 @@ Q = TypeVar("Q", bound=Closable)
 
 
 class OpeningQueue(Generic[Q]):
-    """What `AsyncQueue.open` returns."""
+    """A queue that is not open yet; `await` it, or use it in an `async with` block."""
 
     def __init__(
         self, checked: Opening[Any], make: Callable[[Backend, Context[Any], AsyncSession], Q]

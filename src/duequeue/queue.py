@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 
 class Queue(Closing, Generic[T]):
-    """A delayed queue: messages go in for an instant and come out once it has come.
+    """A delayed queue: a message goes in for an instant and comes out once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.
     """
@@ -91,12 +91,12 @@ class Queue(Closing, Generic[T]):
 
     @property
     def events(self) -> Events:
-        """What happens in this queue, for those who subscribe."""
+        """The events of this queue, to which listeners subscribe."""
         return self._context.events
 
     @property
     def cron(self) -> Cron[T]:
-        """Messages that come again and again, by a schedule."""
+        """The recurring messages of this queue, put in by schedules."""
         return self._cron
 
     def offer(
@@ -108,7 +108,7 @@ class Queue(Closing, Generic[T]):
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
     ) -> OfferOutcome:
-        """Put a message in for an instant, for some time from now, or for now."""
+        """Put a message in, due at an instant, after a delay, or now."""
         return self._drive(
             offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
         )
@@ -127,12 +127,12 @@ class Queue(Closing, Generic[T]):
         return self._drive(polling.try_poll_many(self._context, self._wrap, limit))
 
     def poll(self, timeout: timedelta | float | None = None) -> Delivery[T] | None:
-        """Wait until a message is due and lease it; None once the timeout has passed."""
+        """Wait until a message is due and lease it; return None once the timeout has passed."""
         found = self._drive(polling.poll_many(self._context, self._wrap, 1, timeout))
         return found[0] if found else None
 
     def poll_many(self, limit: int, timeout: timedelta | float | None = None) -> list[Delivery[T]]:
-        """Wait until messages are due and lease up to `limit`; empty after the timeout."""
+        """Wait until messages are due and lease up to `limit`; return [] after the timeout."""
         return self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
 
     def ack_many(self, deliveries: Iterable[Delivery[T]]) -> int:
@@ -144,11 +144,11 @@ class Queue(Closing, Generic[T]):
         return self._drive(inspecting.read(self._context, key))
 
     def contains(self, key: str) -> bool:
-        """Tell whether a key is in the queue, leased or not."""
+        """Return whether a key is in the queue, leased or not."""
         return self._drive(inspecting.contains(self._context, key))
 
     def drop(self, key: str) -> bool:
-        """Delete a message, leased or not, and tell whether there was one."""
+        """Delete a message, leased or not, and return whether there was one."""
         return self._drive(inspecting.drop(self._context, key))
 
     def drop_all(self, confirm: str) -> int:
@@ -172,7 +172,7 @@ class Queue(Closing, Generic[T]):
         return self._drive(inspecting.purge_buried(self._context, before))
 
     def history(self, limit: int = 100) -> list[Settled]:
-        """List up to `limit` messages that left a row when they were settled, the newest first."""
+        """List up to `limit` settled messages that the history holds, the newest first."""
         return self._drive(inspecting.history(self._context, limit))
 
     def consume(
@@ -229,7 +229,7 @@ class Queue(Closing, Generic[T]):
     def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
         if not self._lifetime.begin_closing():
-            return  # also when a signal comes while we are at it
+            return  # also when a signal handler calls it in the middle of a close
         try:
             for consumer in list(self._consumers):
                 consumer.stop()

@@ -90,12 +90,12 @@ class AsyncQueue(AsyncClosing, Generic[T]):
 
     @property
     def events(self) -> Events:
-        """What happens in this queue, for those who subscribe."""
+        """The events of this queue, to which listeners subscribe."""
         return self._context.events
 
     @property
     def cron(self) -> AsyncCron[T]:
-        """Messages that come again and again, by a schedule."""
+        """The recurring messages of this queue, put in by schedules."""
         return self._cron
 
     async def offer(
@@ -107,7 +107,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
     ) -> OfferOutcome:
-        """Put a message in for an instant, for some time from now, or for now."""
+        """Put a message in, due at an instant, after a delay, or now."""
         return await self._drive(
             offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
         )
@@ -126,14 +126,14 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return await self._drive(polling.try_poll_many(self._context, self._wrap, limit))
 
     async def poll(self, timeout: timedelta | float | None = None) -> AsyncDelivery[T] | None:
-        """Wait until a message is due and lease it; None once the timeout has passed."""
+        """Wait until a message is due and lease it; return None once the timeout has passed."""
         found = await self._drive(polling.poll_many(self._context, self._wrap, 1, timeout))
         return found[0] if found else None
 
     async def poll_many(
         self, limit: int, timeout: timedelta | float | None = None
     ) -> list[AsyncDelivery[T]]:
-        """Wait until messages are due and lease up to `limit`; empty after the timeout."""
+        """Wait until messages are due and lease up to `limit`; return [] after the timeout."""
         return await self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
 
     async def ack_many(self, deliveries: Iterable[AsyncDelivery[T]]) -> int:
@@ -145,11 +145,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return await self._drive(inspecting.read(self._context, key))
 
     async def contains(self, key: str) -> bool:
-        """Tell whether a key is in the queue, leased or not."""
+        """Return whether a key is in the queue, leased or not."""
         return await self._drive(inspecting.contains(self._context, key))
 
     async def drop(self, key: str) -> bool:
-        """Delete a message, leased or not, and tell whether there was one."""
+        """Delete a message, leased or not, and return whether there was one."""
         return await self._drive(inspecting.drop(self._context, key))
 
     async def drop_all(self, confirm: str) -> int:
@@ -173,7 +173,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return await self._drive(inspecting.purge_buried(self._context, before))
 
     async def history(self, limit: int = 100) -> list[Settled]:
-        """List up to `limit` messages that left a row when they were settled, the newest first."""
+        """List up to `limit` settled messages that the history holds, the newest first."""
         return await self._drive(inspecting.history(self._context, limit))
 
     def consume(
@@ -233,7 +233,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
     async def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine."""
         if not self._lifetime.begin_closing():
-            return  # also when a signal comes while we are at it
+            return  # also when a signal handler calls it in the middle of a close
         try:
             await self._stop_consumers()
         except asyncio.CancelledError:

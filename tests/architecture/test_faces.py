@@ -1,4 +1,4 @@
-"""The blocking and the awaiting face: the same names, the same parameters."""
+"""The blocking and the awaiting face: the same names, parameters and docstrings."""
 
 import inspect
 from collections.abc import Callable
@@ -17,6 +17,9 @@ FACES = [
 
 # What these return is awaited instead, or does the awaiting.
 NOT_AWAITED = {"open", "within", "consume", "handler"}
+
+# What differs between threads and tasks is described apart.
+DESCRIBED_APART = {"open", "consume", "run", "stop"}
 
 
 def parameters_of(method: Callable[..., Any]) -> list[tuple[str, object, object]]:
@@ -48,6 +51,14 @@ def test_faces_have_the_same_parameters(blocking: type, awaiting: type) -> None:
         if not isinstance(member, property):
             here, there = getattr(blocking, name), getattr(awaiting, name)
             assert parameters_of(here) == parameters_of(there), name
+
+
+@pytest.mark.parametrize(("blocking", "awaiting"), FACES)
+def test_faces_have_the_same_docstrings(blocking: type, awaiting: type) -> None:
+    described = {name: inspect.getdoc(member) for name, member in members_of(blocking).items()}
+    awaited = {name: inspect.getdoc(member) for name, member in members_of(awaiting).items()}
+    differ = {name for name in described if described[name] != awaited[name]}
+    assert differ <= DESCRIBED_APART
 
 
 @pytest.mark.parametrize(("blocking", "awaiting"), FACES)

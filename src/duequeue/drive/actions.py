@@ -1,4 +1,4 @@
-"""What a flow may ask of the face that runs it, and the faces' two ways of doing it.
+"""The actions that a flow may yield, and the two ways to carry them out.
 
 A flow is a generator like a store's steps, one level up: it yields whole operations and waits.
 """
@@ -40,7 +40,7 @@ class Listen(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """Run a flow on behalf of others too: it goes on if whoever asked for it is cancelled."""
+    """Run a flow on behalf of others too; it goes on if its first caller is cancelled."""
 
     flow: "Flow[None]"
 
@@ -49,7 +49,7 @@ Action: TypeAlias = Run | Pause | Listen | Apart
 
 
 def unchecked() -> None:
-    """Check nothing: the session is in the hands of its only user."""
+    """Check nothing, for a session that has only one user."""
 
 
 def performer(
@@ -81,7 +81,7 @@ def performer_async(
 ) -> Callable[[Action], Awaitable[object]]:
     """Return the function that carries out one action, awaiting; see `performer`."""
 
-    apart: set[asyncio.Task[None]] = set()  # the event loop alone would not keep them
+    apart: set[asyncio.Task[None]] = set()  # the event loop holds tasks only weakly
 
     async def perform(action: Action) -> object:
         check()

@@ -61,15 +61,17 @@ def check_workers(handler: object, concurrency: int, batch: int) -> None:
 
 
 def check_grace(grace: timedelta) -> None:
-    """Raise unless a stop can wait for so long."""
+    """Raise unless a stop can wait for this long."""
     if span_to_millis(grace, "grace") < 0:
         raise ValueError(f"grace must not be negative, not {grace!r}")
 
 
 def refuse_borrowed(context: Context[Any]) -> None:
-    """Raise if a consumer would have to work inside a caller's transaction."""
+    """Raise if a consumer would have to run inside a caller's transaction."""
     if context.is_borrowed:
-        raise ValueError("a consumer outlives a transaction of the caller: use the queue itself")
+        raise ValueError(
+            "a consumer outlives the caller's transaction: call consume on the queue itself"
+        )
 
 
 def checked_max_attempts(max_attempts: int | None) -> int | None:
@@ -80,21 +82,21 @@ def checked_max_attempts(max_attempts: int | None) -> int | None:
 
 
 def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - a check of a flag takes it
-    """Return what is either so or not."""
+    """Return a bool, or raise for anything else."""
     if not isinstance(flag, bool):
         raise TypeError(f"{argument} must be True or False, not {flag!r}")
     return flag
 
 
 def checked_retry(retry: RetryPolicy) -> RetryPolicy:
-    """Return a policy."""
+    """Return a retry policy, or raise for anything else."""
     if not isinstance(retry, RetryPolicy):
         raise TypeError(f"retry must be a RetryPolicy, as RetryPolicy(budget=…), not {retry!r}")
     return retry
 
 
 def checked_clock(clock: Clock) -> Clock:
-    """Return a clock that tells what can be stored."""
+    """Return a clock, or raise unless its time can be stored."""
     if not callable(getattr(clock, "now", None)):
         raise TypeError(f"clock must have a method now(), not be {clock!r}")
     to_millis(clock.now(), "clock.now()")

@@ -1,4 +1,4 @@
-"""Looking at what is stored, and clearing it away."""
+"""Looking at stored messages, and removing them."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,7 +23,7 @@ def read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
 
 
 def contains(context: Context[T], key: str) -> Flow[bool]:
-    """Tell whether the key is in the queue."""
+    """Return whether the key is in the queue."""
     return _contains(context, checked_key(key))
 
 
@@ -48,7 +48,7 @@ def drop(context: Context[T], key: str) -> Flow[bool]:
 
 
 def drop_all(context: Context[T], confirm: str) -> Flow[int]:
-    """Delete every message of a queue whose name the caller knows."""
+    """Delete every message, if the caller confirms the name of the queue."""
     if confirm != context.name:
         raise ValueError(f"confirm must be the queue's own name, {context.name!r}, not {confirm!r}")
     return context.run(partial(context.store.drop_all, context.now()))
@@ -71,7 +71,7 @@ def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
 
 
 def history(context: Context[T], limit: int) -> Flow[list[Settled]]:
-    """List what was settled."""
+    """List settled messages."""
     return _history(context, checked_limit(limit))
 
 

@@ -1,4 +1,4 @@
-"""Opening a queue: every argument checked first, then the store made ready."""
+"""Opening a queue: check every argument first, then make the store ready."""
 
 from dataclasses import dataclass
 from datetime import timedelta

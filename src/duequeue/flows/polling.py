@@ -1,4 +1,4 @@
-"""Polls: look once, or wait until there is something to find."""
+"""Polls: look once, or wait until a message is due."""
 
 import logging
 import secrets
@@ -23,7 +23,7 @@ from duequeue.wakeups.lookout import Outlook, Turn, pause_before_next_look
 T = TypeVar("T")
 D = TypeVar("D")
 
-# How a face makes its deliveries: what was claimed, the payload, and until when.
+# How a face makes a delivery from a claimed message, its payload, and the end of its lease.
 Wrap: TypeAlias = Callable[[Claimed, T, int], D]
 
 logger = logging.getLogger("duequeue")
@@ -46,7 +46,7 @@ def poll_many(
 def _wait(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
 ) -> Flow[list[D]]:
-    """Take turns with the others who wait; whoever leaves wakes another to look instead."""
+    """Take turns with the others who wait; on leaving, wake another to look instead."""
     bell, lookout, clock = context.bell, context.lookout, context.clock
     # A clock that is moved by hand wakes those who wait for it.
     unsubscribe = clock.subscribe(bell.ring_all) if isinstance(clock, ManualClock) else None
@@ -77,8 +77,8 @@ def _look_in_turns(
             if found:
                 return found
             now = context.now()
-        # Time passes by the injected clock or by the real one, whichever is faster: a test may
-        # move its clock, and a machine's clock may be set back.
+        # Time passes by the injected clock or by the real one, whichever is faster, because a test
+        # may move its clock, and a machine's clock may be set back.
         passed = max((monotonic() - began) * 1000, now - began_at)
         left = None if timeout is None else timeout - passed
         pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
@@ -97,7 +97,7 @@ def _look_for_all(
 
     A regular look that finds nothing to claim is a single read.
     """
-    # Another has to look at once, unless this look ends well and learns when the next is due.
+    # Another waiter has to look at once, unless this look ends well and learns when to look next.
     next_look: int | None = now
     try:
         if turn is Turn.REGULAR:
@@ -155,7 +155,7 @@ def _claim(context: Context[T], limit: int, token: int) -> Steps[tuple[list[Clai
 def _sort_out(
     context: Context[T], claimed: list[Claimed]
 ) -> tuple[list[tuple[Claimed, T]], list[Burial]]:
-    """Decode what was claimed; what cannot be delivered is to be buried."""
+    """Decode what was claimed, and find what must be buried because it cannot be delivered."""
     good: list[tuple[Claimed, T]] = []
     burials: list[Burial] = []
     most = context.max_attempts

@@ -1,4 +1,4 @@
-"""Settling: ack, extend, release, bury. Each tells whether it won."""
+"""Settling: ack, extend, release, bury. Each returns whether it won."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -85,5 +85,5 @@ def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flo
 
 
 def storable(reason: str) -> str:
-    """Replace what no database takes as text: a reason must never be why a burial fails."""
+    """Replace characters that databases refuse, because a reason must never fail a burial."""
     return reason.replace("\0", "\\0").encode(errors="backslashreplace").decode()

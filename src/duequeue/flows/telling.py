@@ -1,4 +1,4 @@
-"""What the flows tell of a batch; one look at the listeners each."""
+"""Events of a batch, made only if there are listeners."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def tell_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) -> None:
-    """Tell what was leased."""
+    """Emit an event for each leased message."""
     if context.events.listeners:
         for each in claimed:
             lateness = (now - each.asked_at) * MILLISECOND
@@ -26,7 +26,7 @@ def tell_buried(
     burials: Sequence[Burial],
     won: set[int],
 ) -> None:
-    """Tell which of the burials came about; their keys are among what is held."""
+    """Emit an event for each burial that won; `held` has the keys."""
     if context.events.listeners:
         keys = {each.lease.id: each.key for each in held}
         for burial in burials:
@@ -35,7 +35,7 @@ def tell_buried(
 
 
 def tell_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:
-    """Tell which leases were gone when they were needed."""
+    """Emit an event for each lease that was gone when it was needed."""
     if context.events.listeners:
         for message in messages:
             if message.lease.id not in won:

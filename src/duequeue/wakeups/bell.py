@@ -9,7 +9,7 @@ from duequeue.wakeups.waiting import wait_for
 
 
 class Bell:
-    """Counts its rings, so that one between looking and waiting is not missed."""
+    """Counts its rings, so that a ring between a look and a wait is not missed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Bell:
     def ring(self, due_at: int | None) -> None:
         """Wake one of those who would look too late for a message due at `due_at`, if known.
 
-        One is enough: whoever finds something wakes the next, in case there is more.
+        One is enough, because a consumer that finds something wakes the next.
         """
         with self._lock:
             for listener in self._informed:
@@ -65,7 +65,7 @@ class Bell:
                 wait_for(event, seconds)
 
     async def wait_async(self, heard: int, looks_at: int, seconds: float) -> None:
-        """Await the same."""
+        """Do the same as `wait`, awaiting."""
         event = asyncio.Event()
         loop = asyncio.get_running_loop()
         with self._waiting(lambda: _wake(loop, event), looks_at):

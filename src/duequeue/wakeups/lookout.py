@@ -1,4 +1,4 @@
-"""Who of the waiting consumers of one queue looks next, and how long the others wait."""
+"""Which of the waiting consumers of a queue looks next, and how long the others sleep."""
 
 import threading
 from enum import Enum
@@ -8,7 +8,7 @@ NEVER = 2**63 - 1
 
 
 class Turn(Enum):
-    """Why a look is due: a message is expected, or it is simply time."""
+    """Why a look is due: a message is expected, or `poll_interval` has passed."""
 
     EXPECTED = "expected"
     REGULAR = "regular"
@@ -26,7 +26,7 @@ class Lookout:
         self._expecting = False
 
     def take_turn(self, now: int, poll_interval: int) -> Turn | None:
-        """Return the look that is due, if one is; it is then the caller's, and nobody else's."""
+        """Return why a look is due, if one is; only this caller then takes it."""
         with self._lock:
             if self.next_look - poll_interval <= now < self.next_look:
                 return None
@@ -37,7 +37,7 @@ class Lookout:
     def expect(self, due_at: int | None) -> None:
         """Look no later than `due_at`, for a message that was stored or seen for then.
 
-        None means that something may have been stored: the next regular look is due.
+        None means that something may have been stored, so the next regular look is due now.
         """
         with self._lock:
             if due_at is None:
@@ -59,7 +59,7 @@ class Outlook(NamedTuple):
 
 
 def pause_before_next_look(outlook: Outlook) -> float | None:
-    """Return for how many seconds to wait before looking again; None to give up."""
+    """Return how many seconds to sleep before the next look, or None to give up."""
     pause: float = max(0, outlook.next_look - outlook.now)
     if outlook.time_left is not None:
         if outlook.time_left <= 0:
