@@ -128,9 +128,23 @@ _COLUMNS: Mapping[str, _ArrayType] = {
 }
 
 
+_ONE_VALUE = {column: _header(1, 0, kind.element_oid, 1, 1) for column, kind in _COLUMNS.items()}
+_ONE_NULL = {
+    column: kind.array(_header(1, 1, kind.element_oid, 1, 1) + _NULL)
+    for column, kind in _COLUMNS.items()
+}
+
+
 def arrays(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, BinaryArray]:
     """Turn rows into one array per column."""
     found: dict[str, BinaryArray] = {}
+    if len(rows) == 1:  # as for every offer and ack of a single message
+        for column, value in zip(columns, rows[0], strict=True):
+            array, _, encode = _COLUMNS[column]
+            found[column] = (
+                _ONE_NULL[column] if value is None else array(_ONE_VALUE[column] + encode(value))
+            )
+        return found
     for column, values in zip(columns, zip(*rows, strict=True), strict=True):
         array, element_oid, encode = _COLUMNS[column]
         header = _header(1, None in values, element_oid, len(values), 1)
