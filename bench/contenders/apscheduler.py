@@ -25,7 +25,7 @@ def handle(due: datetime | None) -> None:
 class APScheduler(Contender):
     """A job for each message, which runs once at its time."""
 
-    notes = "a scheduler, no queue: one process runs its jobs"
+    notes = "a scheduler, not a queue; one process runs its jobs"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -27,7 +27,7 @@ class Ping:
 class Awa(AsyncContender):
     """COPY for batches; 256 at once."""
 
-    notes = "Rust; keeps what is done; no unique keys unless asked"
+    notes = "Rust; keeps finished messages; no unique keys unless asked"
 
     async def open(self) -> None:
         """Install its tables, unless another process did."""

@@ -7,6 +7,6 @@ from bench.contenders.duequeue_blocking import Blocking
 class InMemory(Blocking):
     """`Queue`, with nobody to share it with."""
 
-    notes = "gone with its process"
+    notes = "lost when its process ends"
 
     ping = Contender.ping  # there is no other process

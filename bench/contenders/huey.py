@@ -19,7 +19,7 @@ READY_AFTER = 1.0  # seconds: it does not tell when it waits
 class HueyBase(Contender):
     """Without results, as it advises for tasks that return nothing."""
 
-    notes = "no ack: a crash loses what was taken"
+    notes = "no ack, so a crash loses messages that were taken"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -9,7 +9,7 @@ from bench.sqlite_file import SqliteFile
 class Litequeue(Contender):
     """One table; what is done stays in it until it is pruned."""
 
-    notes = "keeps what is done; no due times, no leases"
+    notes = "keeps finished messages; no due times, no leases"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

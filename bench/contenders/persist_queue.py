@@ -11,7 +11,7 @@ from bench.sqlite_file import SqliteFile
 class PersistQueue(Contender):
     """Its queue with acks; what is done stays in it until it is cleared."""
 
-    notes = "keeps what is done; no due times, no leases"
+    notes = "keeps finished messages; no due times, no leases"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

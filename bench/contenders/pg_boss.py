@@ -7,7 +7,7 @@ class PgBoss(NodePeer):
     """With LISTEN and NOTIFY; a hundred to a batch; looks for scheduled ones every half second."""
 
     script = "pg_boss.mjs"
-    notes = "Node.js; keeps what is done for days"
+    notes = "Node.js; keeps finished messages for days"
 
     offer_one = asked("offer_one")
     offer_together = asked("offer_together")

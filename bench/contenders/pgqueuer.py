@@ -31,7 +31,7 @@ FUTURE = """
 class Pgqueuer(AsyncContender):
     """Its defaults, with a hundred to a batch; what is done is kept in its log table."""
 
-    notes = "copies what is done to a log; no unique keys"
+    notes = "copies finished messages to a log; no unique keys"
 
     async def open(self) -> None:
         """Install its tables, unless another process did."""

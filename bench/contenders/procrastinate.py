@@ -28,7 +28,7 @@ FUTURE = """
 class Procrastinate(AsyncContender):
     """Twenty at once, and what is done is deleted; scheduled ones are looked for every 5 s."""
 
-    notes = "fetches one at a time; every change is an event row too"
+    notes = "fetches one at a time; every change also writes an event row"
 
     async def open(self) -> None:
         """Install its tables, unless another process did."""

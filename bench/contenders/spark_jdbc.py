@@ -19,7 +19,7 @@ MESSAGES = """
 class Jdbc(SparkContender):
     """`format("jdbc")`, with batches of ten thousand that the driver turns into single inserts."""
 
-    notes = "appends only: a key that is there is an error; reads instants as numbers"
+    notes = "appends only, so a key that exists is an error; reads instants as numbers"
 
     def __init__(self, url: str) -> None:
         driver = debian_file("libpostgresql-jdbc-java", "usr/share/java/postgresql.jar")

@@ -16,7 +16,7 @@ CHUNK = 1000
 class Copy(Contender):
     """Rows written out beforehand, in one COPY; nobody looks for conflicts."""
 
-    notes = "no conflict is looked for, and no outcome told"
+    notes = "looks for no conflict and returns no outcome"
 
     def offer_batch(self, messages: int) -> float:
         """Send the rows."""

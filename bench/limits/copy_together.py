@@ -20,7 +20,7 @@ HEADER, TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 class CopyTogether(Contender):
     """Bytes that were made beforehand, in one COPY for each connection."""
 
-    notes = "no Spark; the bytes are made beforehand, and no conflict is looked for"
+    notes = "no Spark; the bytes are made beforehand; looks for no conflict"
 
     def write_new(self, messages: int) -> float:
         """Send them."""

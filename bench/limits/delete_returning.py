@@ -23,7 +23,7 @@ DELETE = """
 class Delete(Contender):
     """One statement; what a crash interrupts is lost."""
 
-    notes = "at most once: a crash loses messages"
+    notes = "at most once, so a crash loses messages"
 
     def load(self, messages: int) -> None:
         """Fill the same table."""

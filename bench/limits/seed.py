@@ -72,7 +72,7 @@ FUTURE = """
 class Seed(Contender):
     """Written afresh, statement by statement, with psycopg."""
 
-    notes = "two statements to a claim, an index on the lease"
+    notes = "two statements per claim; an index on the lease"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -22,7 +22,7 @@ def _by_day(costs: Costs) -> list[str]:
         *(f"{kind} MB" for kind in KINDS),
     ]
     lines = [
-        "Seconds and sizes for each million messages, day by day; peaks of memory as they are.\n",
+        "Seconds and sizes are for each million messages of a day; memory is the day's peak.\n",
         f"| {' | '.join(heads)} |",
         "|" + "---:|" * len(heads),
     ]

@@ -74,7 +74,7 @@ def _many_queues(queues: int) -> Workload:
     return Workload(
         f"queues-{queues}",
         f"One table for {queues:,} more queues" if queues > 1 else "One table for another queue",
-        "Poll 100 and ack, in a table that holds a hundred thousand due messages of others.",
+        "Poll 100 and ack, in a table that holds a hundred thousand due messages of other queues.",
         "poll_ack_many",
         partial(many_queues, queues),
         full=10_000,
@@ -87,7 +87,7 @@ WORKLOADS = [
     Workload(
         "future-1m",
         "A million messages for later",
-        "A poll of one message, against the same in an empty table.",
+        "A poll of one message, compared with the same in an empty table.",
         "fill_future",
         future,
         full=1_000_000,
@@ -97,7 +97,7 @@ WORKLOADS = [
     Workload(
         "future-10m",
         "Ten million messages for later",
-        "A poll of one message, against the same in an empty table.",
+        "A poll of one message, compared with the same in an empty table.",
         "fill_future",
         future,
         full=10_000_000,
@@ -109,7 +109,7 @@ WORKLOADS = [
     Workload(
         "pinned",
         "A snapshot held open",
-        "A poll of one message after so many were acked that no vacuum may clean.",
+        "A poll of one message after that many were acked, while no vacuum may clean them up.",
         "poll_ack_many",
         pinned,
         full=30_000,

@@ -44,7 +44,7 @@ WORKLOADS = [
     Workload(
         "churn",
         "Steady churn",
-        f"{PER_SECOND:,} messages a second, in and out; how large everything is in the end.",
+        f"{PER_SECOND:,} messages a second go in and out; the figures are the sizes at the end.",
         "poll_ack_many",
         steady,
         full=30,

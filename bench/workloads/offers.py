@@ -25,7 +25,7 @@ WORKLOADS = [
     Workload(
         "offer-one",
         "Offer one",
-        "One caller puts in one message after the other; each is durable before the next.",
+        "One caller offers one message after the other; each is durable before the next.",
         "offer_one",
         one,
         full=1000,
@@ -52,7 +52,7 @@ WORKLOADS = [
     Workload(
         "offer-batch",
         "Offer a batch",
-        "One caller puts many messages in, in the fastest way that the contender has for it.",
+        "One caller offers many messages, in the fastest way that the contender has.",
         "offer_batch",
         batch,
         full=30_000,

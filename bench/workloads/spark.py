@@ -41,17 +41,17 @@ WORKLOADS = [
     _write(
         "equal",
         "Write the same rows again",
-        "When all of them are there: nothing changes. JDBC, which cannot, appends new rows.",
+        "All rows are already there, so nothing changes. JDBC cannot do that and appends new rows.",
     ),
     _write(
         "changed",
         "Write changed rows",
-        "When all of them are there with other payloads. JDBC, which cannot, appends new rows.",
+        "All rows are there with other payloads. JDBC cannot update them and appends new rows.",
     ),
     Workload(
         "spark-read",
         "Read a snapshot",
-        "Every column of every message, in two partitions, and thrown away.",
+        "Every column of every message is read in two partitions and discarded.",
         "read_all",
         _rated("read_all"),
         full=4_000_000,
@@ -61,8 +61,8 @@ WORKLOADS = [
     Workload(
         "spark-stream",
         "Stream into Parquet",
-        "Micro-batches of up to 100,000 messages, leased, written and acked, once Java is "
-        "warm: the second half of them.",
+        "Micro-batches of up to 100,000 messages are leased, written and acked. Only the second "
+        "half of them counts, when Java is warm.",
         "drain",
         _rated("drain"),
         full=2_500_000,

@@ -46,7 +46,8 @@ WORKLOADS = [
     Workload(
         "latency",
         "Idle, end to end",
-        "From before the offer in one process to the handler in another, one message at a time.",
+        "The time from before the offer in one process to the handler in another, one message at a "
+        "time.",
         "ping",
         latency,
         full=100,
@@ -56,7 +57,7 @@ WORKLOADS = [
     Workload(
         "lateness",
         "Lateness of scheduled messages",
-        "From the instant that a message was scheduled for to its handler.",
+        "The time from the scheduled instant of a message to its handler.",
         "keep_time",
         lateness,
         full=1000,
@@ -66,7 +67,8 @@ WORKLOADS = [
     Workload(
         "burst",
         "All on one instant",
-        "Messages that are all scheduled for the same millisecond: the last of them is the drain.",
+        "All messages are scheduled for the same millisecond; the last one shows how long the "
+        "drain takes.",
         "keep_time",
         burst,
         full=20_000,
@@ -77,7 +79,7 @@ WORKLOADS = [
     Workload(
         "idle",
         "A worker with nothing to do",
-        "Statements that it sends to PostgreSQL.",
+        "How many statements it sends to PostgreSQL.",
         "stay_idle",
         idle,
         full=8,
