@@ -11,6 +11,7 @@ from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
 from duequeue.process.closing import Closing
+from duequeue.process.lifetime import Lifetime
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
@@ -29,18 +30,21 @@ class CronHandle(Closing):
         self.prefix = prefix
         self._entry = entry
         self._scheduler = scheduler
+        self._lifetime = Lifetime(f"the queue of cron {prefix!r}")
 
     @property
     def active(self) -> bool:
-        """Whether it still runs here: not closed, not uninstalled, not replaced by another."""
-        return self._entry in self._scheduler
+        """Whether the cron still runs here: not closed, uninstalled or replaced, nor in a fork."""
+        return self._lifetime.is_here and self._entry in self._scheduler
 
     def close(self) -> None:
-        """Stop at once; a run in progress ends first. Closing twice is fine."""
-        self._scheduler.remove(self._entry)
+        """Stop at once, after a run in progress. Closing twice is fine, and so is a fork."""
+        if self._lifetime.is_here:
+            self._scheduler.remove(self._entry)
 
     def refresh(self) -> None:
         """Look now whether a tick is to be created, as every node does now and then."""
+        self._lifetime.check_process()
         self._scheduler.run_now(self._entry)
 
     def __repr__(self) -> str:
