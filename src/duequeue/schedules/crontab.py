@@ -9,7 +9,7 @@ from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 
-from duequeue.schedules.schedule import next_on_wall_clock
+from duequeue.schedules.schedule import OnWallClock
 from duequeue.schedules.zones import canonical_name
 
 MAX_EXPRESSION_LENGTH = 500
@@ -17,7 +17,7 @@ _ANY_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time, as the calendar 
 
 
 @dataclass(frozen=True, slots=True)
-class Crontab:
+class Crontab(OnWallClock):
     """Ticks at the local minutes that match a five-field expression.
 
     The fields are minute, hour, day-of-month, month, day-of-week; each takes `*`, values, names,
@@ -33,21 +33,11 @@ class Crontab:
         object.__setattr__(self, "expression", _checked_expression(self.expression))
         object.__setattr__(self, "canonical_zone", canonical_name(self.zone))
 
-    @property
-    def text(self) -> str:
-        """The expression in capitals, single-spaced, and the canonical zone."""
-        return f"cron {self.expression} in {self.canonical_zone}"
-
-    def describe(self) -> str:
-        """Return the expression and the zone as given."""
-        return f"cron {self.expression} in {self.zone}"
-
-    def next_after(self, instant: datetime) -> datetime:
-        """Return the first matching local minute that comes strictly later than the instant."""
-        return next_on_wall_clock(self, self.canonical_zone, instant, self._next_local)
-
     def _next_local(self, after: datetime) -> datetime:
         return next(CronSim(self.expression, after))
+
+    def _line(self, zone: str) -> str:
+        return f"cron {self.expression} in {zone}"
 
 
 @dataclass(frozen=True, slots=True)

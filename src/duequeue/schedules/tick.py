@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Generic, NamedTuple, TypeVar
 
 from duequeue.instants import from_millis, to_millis
-from duequeue.message import MAX_KEY_LENGTH
+from duequeue.message import MAX_KEY_LENGTH, checked_text
 from duequeue.schedules.schedule import Schedule
 
 MAX_HASH_LENGTH = 64
@@ -21,10 +21,10 @@ class ConfigHash:
     text: str
 
     def __post_init__(self) -> None:
-        text = checked_part(self.text, "config_hash", MAX_HASH_LENGTH)
+        text = checked_text(self.text, "config_hash", MAX_HASH_LENGTH)
+        if "/" in text:
+            raise ValueError(f"config_hash must not contain '/', which ends it: {text!r}")
         object.__setattr__(self, "text", text)
-        if "/" in self.text:
-            raise ValueError(f"config_hash must not contain '/', which ends it: {self.text!r}")
 
     def __str__(self) -> str:
         return self.text
@@ -33,21 +33,6 @@ class ConfigHash:
     def of(cls, schedule: Schedule) -> "ConfigHash":
         """Return the hash of a schedule's text: equal for schedules that tick alike."""
         return cls(sha256(schedule.text.encode()).hexdigest()[:_COMPUTED_LENGTH])
-
-
-def checked_part(text: str, argument: str, longest: int) -> str:
-    """Return a part of a key, or raise for one that no store could keep exactly."""
-    if not isinstance(text, str):
-        raise TypeError(f"{argument} must be a str, not {type(text).__name__}")
-    if not 1 <= len(text) <= longest:
-        raise ValueError(f"{argument} must have 1 to {longest} characters, not {len(text)}")
-    if "\0" in text:
-        raise ValueError(f"{argument} must not contain NUL: {text!r}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{argument} is not valid Unicode text: {text!r}") from error
-    return str.__str__(text)  # of a str that is an enum, an f-string would make something else
 
 
 T = TypeVar("T")
@@ -70,9 +55,12 @@ class CronMessage(Generic[T]):
     deliver_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", _floored(self.at, "at"))
-        if self.deliver_at is not None:
-            object.__setattr__(self, "deliver_at", _floored(self.deliver_at, "deliver_at"))
+        at, deliver_at = self.at, self.deliver_at
+        # A schedule's own ticks are in UTC and whole; they are spared the way there and back.
+        if type(at) is not datetime or at.tzinfo is not UTC or at.microsecond % 1000:
+            object.__setattr__(self, "at", _floored(at, "at"))
+        if deliver_at is not None:
+            object.__setattr__(self, "deliver_at", _floored(deliver_at, "deliver_at"))
 
     @property
     def due_at(self) -> datetime:
@@ -89,9 +77,12 @@ class TickKey(NamedTuple):
 
 
 def tick_key(prefix: str, config_hash: ConfigHash, at: datetime) -> str:
-    """Return `<prefix>/<config hash>/<UTC time to the millisecond>`, sortable by time."""
-    time = _floored(at, "at").isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return f"{checked_prefix(prefix)}/{config_hash}/{time}"
+    """Return `<prefix>/<config hash>/<UTC time to the millisecond>`, sortable by time.
+
+    The prefix is one that `checked_prefix` has returned, and `at` that of a `CronMessage`.
+    """
+    time = at.isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"{prefix}/{config_hash.text}/{time}Z"
 
 
 def parse_tick_key(key: str) -> TickKey:
@@ -113,7 +104,7 @@ def find_tick(key: str) -> TickKey | None:
 
 def checked_prefix(prefix: str) -> str:
     """Return the prefix, or raise for one whose keys no store could keep."""
-    return checked_part(prefix, "prefix", MAX_PREFIX_LENGTH)
+    return checked_text(prefix, "prefix", MAX_PREFIX_LENGTH)
 
 
 def _floored(instant: datetime, argument: str) -> datetime:

@@ -30,7 +30,7 @@ class WallClock:
     def first_shown(self, local: datetime) -> datetime:
         """Return the instant at which a naive local time comes."""
         instant = local.replace(tzinfo=self._rules, fold=0).astimezone(UTC)
-        if self._shown(instant) == local:
+        if instant.astimezone(self._rules).replace(tzinfo=None, fold=0) == local:
             return instant
         # In a gap, fold=1 reads the skipped time with the offset after it: an instant before it.
         return self._turn(local.replace(tzinfo=self._rules, fold=1).astimezone(UTC), instant)
@@ -87,7 +87,7 @@ def _names() -> frozenset[str]:
 def _links() -> Mapping[str, str]:
     """Map every alias to its target: the lines `L <target> <alias>` of the compact database."""
     text = _TZDATA.joinpath("zoneinfo", "tzdata.zi").read_text("utf-8")
-    links = (line.split() for line in text.splitlines() if line.startswith("L "))
+    links = [line.split() for line in text.splitlines() if line.startswith("L ")]
     return {alias: target for _, target, alias in links}
 
 
