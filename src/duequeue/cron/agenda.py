@@ -49,12 +49,11 @@ class Agenda(Generic[Entry]):
 
     def next_up(self) -> NextUp[Entry] | None:
         """Return what comes first; None when nothing is planned."""
-        waits = ((self._millis_left(entry), entry) for entry in self._planned)
-        first = min(waits, key=lambda wait: wait[0], default=None)
-        if first is None:
+        waits = {entry: self._millis_left(entry) for entry in self._planned}
+        if not waits:
             return None
-        left, entry = first
-        return NextUp(entry, min(max(0, left) / 1000, LONGEST_WAIT))
+        entry = min(waits, key=waits.__getitem__)
+        return NextUp(entry, min(max(0, waits[entry]) / 1000, LONGEST_WAIT))
 
     def _millis_left(self, entry: Entry) -> int:
         clock, at, planned_at = self._planned[entry]

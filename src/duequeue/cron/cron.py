@@ -153,9 +153,10 @@ class Cron(Generic[T]):
     def _start(self, prefix: str, upkeep: Upkeep[T]) -> CronHandle:
         next_run: int | None = self._drive(upkeep.begin())
         entry = Entry(self._context.clock, lambda: self._drive(upkeep.run()))
-        handle = CronHandle(prefix, entry, scheduler())
+        here = scheduler()
+        handle = CronHandle(prefix, entry, here)
         if next_run is not None:
-            scheduler().add(entry, next_run)
+            here.add(entry, next_run)
         self._handles.difference_update([each for each in tuple(self._handles) if not each.active])
         self._handles.add(handle)
         return handle

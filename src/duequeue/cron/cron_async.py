@@ -155,9 +155,10 @@ class AsyncCron(Generic[T]):
     async def _start(self, prefix: str, upkeep: Upkeep[T]) -> AsyncCronHandle:
         next_run: int | None = await self._drive(upkeep.begin())
         entry = AsyncEntry(self._context.clock, lambda: self._drive(upkeep.run()))
-        handle = AsyncCronHandle(prefix, entry, scheduler())
+        here = scheduler()
+        handle = AsyncCronHandle(prefix, entry, here)
         if next_run is not None:
-            scheduler().add(entry, next_run)
+            here.add(entry, next_run)
         self._handles.difference_update([each for each in tuple(self._handles) if not each.active])
         self._handles.add(handle)
         return handle
