@@ -1,4 +1,4 @@
-"""Recurring messages, blocking."""
+"""The crons of a queue, blocking."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -19,12 +19,12 @@ from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T")
 
-# `list` is a method here.
+# Inside the class, `list` is a method.
 Statuses: TypeAlias = list[CronStatus]
 
 
 class CronHandle(Closing):
-    """An installed cron on this node: closing it stops it here, and leaves its ticks."""
+    """An installed cron on this node. Closing it stops it here, and leaves its ticks."""
 
     def __init__(self, prefix: str, entry: Entry, scheduler: Scheduler) -> None:
         self.prefix = prefix
@@ -66,9 +66,9 @@ class Cron(Generic[T]):
     def install_tick(
         self, config_hash: ConfigHash, prefix: str, messages: Iterable[CronMessage[T]]
     ) -> int:
-        """Offer these ticks and remove those of other configurations; count the new ones.
+        """Offer these ticks, remove those of other configurations, and count the new ones.
 
-        All in one transaction. Only ticks that nobody was given yet are removed or replaced.
+        That is one transaction. It removes and replaces only ticks that nobody was given yet.
         """
         created: int = self._drive(
             installing.install_tick(self._context, config_hash, prefix, messages)
@@ -99,7 +99,7 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message at given local times of every day."""
+        """Install a message at given local times of every day."""
         upkeep = installing.daily(self._context, prefix, schedule, payload, misfire)
         return self._start(prefix, upkeep)
 
@@ -111,7 +111,7 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message at the multiples of a period since the epoch."""
+        """Install a message at the multiples of a period since the epoch."""
         upkeep = installing.periodic(self._context, prefix, period, payload, misfire)
         return self._start(prefix, upkeep)
 
@@ -123,17 +123,17 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message whenever a crontab expression matches."""
+        """Install a message whenever a crontab expression matches."""
         upkeep = installing.expression(self._context, prefix, crontab, payload, misfire)
         return self._start(prefix, upkeep)
 
     def pause(self, prefix: str) -> bool:
-        """Remove the undelivered ticks and create none, on any node; False if it was so before."""
+        """Remove the undelivered ticks, and let no node create any; False if paused before."""
         paused: bool = self._drive(installing.pause(self._context, prefix))
         return paused
 
     def resume(self, prefix: str) -> bool:
-        """Create ticks again: here at once, on other nodes within a minute; False if not paused."""
+        """Create ticks again, here at once and elsewhere within a minute; False if not paused."""
         resumed: bool = self._drive(installing.resume(self._context, prefix))
         for handle in tuple(self._handles):
             if handle.prefix == prefix:
@@ -141,12 +141,12 @@ class Cron(Generic[T]):
         return resumed
 
     def list(self) -> Statuses:
-        """Tell what is installed in this queue, by whichever node."""
+        """Return what is installed in this queue, by any node."""
         found: Statuses = self._drive(installing.list_crons(self._context))
         return found
 
     def close(self) -> None:
-        """Stop every cron installed through this queue; closing the queue does that too."""
+        """Stop every cron that was installed through this queue, as closing the queue does."""
         while self._handles:
             self._handles.pop().close()
 

@@ -61,19 +61,19 @@ def uninstall_tick(context: Context[T], config_hash: ConfigHash, prefix: str) ->
 
 
 def pause(context: Context[T], prefix: str) -> Flow[bool]:
-    """Have no ticks until resumed."""
+    """Remove the ticks of a prefix, and have none created until it is resumed."""
     prefix = checked_prefix(prefix)
     return context.run(partial(context.store.cron.pause, prefix, context.now()))
 
 
 def resume(context: Context[T], prefix: str) -> Flow[bool]:
-    """Have ticks again."""
+    """Have ticks created again."""
     prefix = checked_prefix(prefix)
     return context.run(partial(context.store.cron.resume, prefix, context.now()))
 
 
 def list_crons(context: Context[T]) -> Flow[list[CronStatus]]:
-    """Tell what is installed."""
+    """Return what is installed."""
     found = yield from context.run(context.store.cron.listing)
     return [
         CronStatus(
@@ -157,7 +157,7 @@ def _scheduled(
 def _upkeep(context: Context[T], plan: Plan) -> Upkeep[T]:
     if context.is_borrowed:
         raise ValueError(
-            "a cron outlives the caller's transaction: install it on the queue itself, "
+            "a cron outlives the caller's transaction, so install it on the queue itself, "
             "or use install_tick within the transaction"
         )
     return Upkeep(context, plan)

@@ -143,7 +143,7 @@ class Upkeep(Generic[T]):
                 )
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # as in `contained`
+            except BaseException:  # a function that exits must not end the thread of all crons
                 self._failed.append(to_millis(message.at))
                 logger.exception(
                     "%s: there is no message for the tick of %s; the next run will try again",

@@ -1,7 +1,7 @@
 """Crontab expressions as schedules.
 
-cronsim reads the expression and walks the calendar in plain local time; which instant a local time
-means is decided by the wall clock, by the same rule as for `Daily`.
+cronsim reads the expression and walks the calendar in plain local time. The wall clock decides
+which instant a local time means, by the same rule as for `Daily`.
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class Crontab(OnWallClock):
     """Ticks at the local minutes that match a five-field expression.
 
     The fields are minute, hour, day-of-month, month, day-of-week; each takes `*`, values, names,
-    ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. When both days are
-    restricted, either may match, unless one of them starts with `*`: then both must.
+    ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. If both days are
+    restricted, one of them has to match, unless one starts with `*`; then both have to.
     """
 
     expression: str
@@ -81,7 +81,7 @@ def _checked_expression(expression: str) -> str:
 
 
 def _complaint(parts: list[str]) -> str | None:
-    """Let cronsim judge the whole, and only on its refusal look for the term to blame."""
+    """Let cronsim judge the whole expression, and look for the faulty term only if it refuses."""
     try:
         if next(CronSim(" ".join(parts), _ANY_DAY), None):
             return None
@@ -90,7 +90,7 @@ def _complaint(parts: list[str]) -> str | None:
             for term in part.split(","):
                 if reason := _reason(each, term):
                     return f"has a bad {each.name} {term!r}: {reason}"
-    return "never fires: no day of the calendar matches"
+    return "never fires, because no day of the calendar matches"
 
 
 def _reason(each: _Field, term: str) -> str | None:

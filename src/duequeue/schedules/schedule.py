@@ -1,4 +1,4 @@
-"""Schedules: which instant comes next."""
+"""Schedules, which know the instant that comes next."""
 
 import re
 from bisect import bisect_right
@@ -23,7 +23,7 @@ _UNITS = (
 
 
 class Schedule(Protocol):
-    """Anything that knows which instant comes next."""
+    """Anything that knows the instant that comes next."""
 
     @property
     def text(self) -> str:
@@ -66,7 +66,7 @@ class Every:
         return f"every {unit}" if count == 1 else f"every {count} {unit}s"
 
     def describe(self) -> str:
-        """Return the same line: a period has no zone."""
+        """Return the same line, because a period has no zone."""
         return self.text
 
     def next_after(self, instant: datetime) -> datetime:
@@ -131,8 +131,8 @@ class OnWallClock:
 class Daily(OnWallClock):
     """Ticks at given local times of every day.
 
-    `horizon` is how far ahead ticks are put into the queue, `interval` how often that is renewed;
-    neither changes which instants tick, so neither counts in the text.
+    `horizon` is how far ahead ticks are put into the queue, and `interval` is how often that is
+    renewed. Neither changes which instants tick, so neither is part of the text.
     """
 
     times: tuple[time, ...]

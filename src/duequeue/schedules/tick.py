@@ -1,4 +1,4 @@
-"""Ticks: messages that a schedule puts in, and the keys that make each of them one."""
+"""Ticks, the messages that a schedule puts in, and the keys by which each is there only once."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _COMPUTED_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class ConfigHash:
-    """A name for a configuration, taken as it is: 1 to 64 characters without `/`."""
+    """The name of a configuration, taken as it is. It has 1 to 64 characters and no `/`."""
 
     text: str
 
@@ -31,7 +31,7 @@ class ConfigHash:
 
     @classmethod
     def of(cls, schedule: Schedule) -> "ConfigHash":
-        """Return the hash of a schedule's text: equal for schedules that tick alike."""
+        """Return the hash of a schedule's text, which is equal for schedules that tick alike."""
         return cls(sha256(schedule.text.encode()).hexdigest()[:_COMPUTED_LENGTH])
 
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 _TIME_LENGTH = len("2026-11-15T07:00:00.000Z")
 MAX_PREFIX_LENGTH = MAX_KEY_LENGTH - len("//") - MAX_HASH_LENGTH - _TIME_LENGTH
 
-# Read from the right: neither the hash nor the time can hold a slash, the prefix may.
+# A key is read from the right, because a prefix may hold slashes. Hash and time hold none.
 _TICK_KEY = re.compile(
     r"(.+)/([^/]+)/([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z)", re.DOTALL
 )
@@ -48,7 +48,7 @@ _TICK_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CronMessage(Generic[T]):
-    """What a cron puts in: the key comes from `at`, delivery at `deliver_at` or else at `at`."""
+    """A message of a cron. Its key comes from `at`; it is due at `deliver_at`, or else at `at`."""
 
     payload: T
     at: datetime
@@ -95,7 +95,7 @@ def parse_tick_key(key: str) -> TickKey:
 
 
 def find_tick(key: str) -> TickKey | None:
-    """Return the parts of a key, if it can be that of a tick."""
+    """Return the parts of a key, or None if it is not the key of a tick."""
     try:
         return parse_tick_key(key)
     except ValueError:

@@ -47,7 +47,7 @@ class MemoryCronTable:
 
     @at_once
     def look(self, prefix: str, config_hash: str, since: int) -> CronLook:
-        """Look both up."""
+        """Look up the row and the notes."""
         row = self._crons.rows.get(prefix, CronRow())
         return CronLook(
             row, frozenset(at for at in self._notes(prefix, config_hash) if at >= since)
@@ -55,7 +55,7 @@ class MemoryCronTable:
 
     @at_once
     def install(self, installation: Installation, now: int) -> Installed:
-        """Decide, and carry it out."""
+        """Decide, and carry out the decision."""
         prefix, config_hash = installation.prefix, installation.config_hash
         decision = decide(installation, self._held_for(prefix, config_hash))
         self._remove(prefix, decision.removed, now)

@@ -37,8 +37,8 @@ class SqlCronTable:
         """Read the row, joined to its ticks."""
         of = {**self._of(prefix), "config_hash": config_hash, "since": since}
         rows: list[Row] = yield Query("look_at_cron", of)
-        row = _cron_row(rows[0]) if rows else CronRow()
-        return CronLook(row, frozenset(row[6] for row in rows if row[6] is not None))
+        found = _cron_row(rows[0]) if rows else CronRow()
+        return CronLook(found, frozenset([row[6] for row in rows if row[6] is not None]))
 
     def install(self, installation: Installation, now: int) -> CronSteps[Installed]:
         """Lock, read, decide, and write."""
