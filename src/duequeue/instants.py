@@ -28,6 +28,11 @@ def from_millis(millis: int) -> datetime:
     return EPOCH + timedelta(milliseconds=millis)
 
 
+def instant_or_none(millis: int | None) -> datetime | None:
+    """Return the UTC datetime of an instant, if there is one."""
+    return None if millis is None else from_millis(millis)
+
+
 def span_to_millis(span: timedelta, argument: str) -> int:
     """Floor a duration to whole milliseconds."""
     if not isinstance(span, timedelta):

@@ -98,25 +98,26 @@ def checked_key(key: str) -> str:
 
 def checked_name(name: str) -> str:
     """Return the queue name, or raise for one that could be mistaken for another queue."""
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a str, not {type(name).__name__}")
-    if not 1 <= len(name) <= MAX_NAME_LENGTH:
-        raise ValueError(f"name must have 1 to {MAX_NAME_LENGTH} characters, not {len(name)}")
+    name = checked_text(name, "name", MAX_NAME_LENGTH)
     if "|" in name:
         raise ValueError(f"name must not contain '|', which ends it in the tables: {name!r}")
-    _check_characters(name, "name")
-    return str.__str__(name)  # of a str that is an enum, an f-string would make something else
+    return name
 
 
 def checked_type_name(type_name: str) -> str:
     """Return the name of a payload type, or raise for one that no store could keep exactly."""
-    if not 1 <= len(type_name) <= MAX_TYPE_NAME_LENGTH:
-        raise ValueError(
-            f"codec.type_name must have 1 to {MAX_TYPE_NAME_LENGTH} characters, "
-            f"not {len(type_name)}"
-        )
-    _check_characters(type_name, "codec.type_name")
-    return type_name
+    return checked_text(type_name, "codec.type_name", MAX_TYPE_NAME_LENGTH)
+
+
+def checked_text(text: str, argument: str, longest: int) -> str:
+    """Return a name or a part of a key, or raise for one that no store could keep exactly."""
+    if not isinstance(text, str):
+        raise TypeError(f"{argument} must be a str, not {type(text).__name__}")
+    if not 1 <= len(text) <= longest:
+        raise ValueError(f"{argument} must have 1 to {longest} characters, not {len(text)}")
+    if not text.isascii() or "\0" in text:
+        _check_characters(text, argument)
+    return str.__str__(text)  # of a str that is an enum, an f-string would make something else
 
 
 def checked_payload(data: bytes, key: str) -> bytes:

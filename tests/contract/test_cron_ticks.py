@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ConfigHash, CronMessage, ManualClock
-from duequeue.cron.transactions import REMEMBERED
+from duequeue.port.cron_table import REMEMBERED
 from tests.contract.cron_phrases import (
     ONE,
     TWO,

@@ -1,11 +1,13 @@
 """A program that forks while its queue is open: `python -m tests.race.forking WHAT URL`."""
 
 import asyncio
+import faulthandler
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,12 +15,15 @@ from duequeue import AsyncQueue, History, Queue, QueueClosed, RetryPolicy
 from tests.race.together import PATIENCE
 
 PATIENT_LOOKS = timedelta(days=1)  # whoever is not woken comes too late
+HOUR = timedelta(hours=1)
+HANGS_AFTER = PATIENCE / 2
 
 
 def fork(child: Callable[[], object]) -> int:
     """Begin a process that is a copy of this one, and ends with the call."""
     process = os.fork()
     if process == 0:
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
         try:
             child()
         except BaseException:  # noqa: BLE001 - whatever it is, this process must go no further
@@ -113,9 +118,67 @@ def reading(url: str) -> None:
         assert history.days() == []
 
 
+class HeldClock:
+    """A clock that keeps the crons' thread waiting, which holds the scheduler's lock meanwhile."""
+
+    def __init__(self) -> None:
+        self.keeps_waiting = threading.Event()
+        self.released = threading.Event()
+
+    def now(self) -> datetime:
+        if threading.current_thread().name == "duequeue-cron":
+            self.keeps_waiting.set()
+            assert self.released.wait(PATIENCE)
+        return datetime.now(UTC)
+
+
+def recurring(url: str) -> None:
+    """The child's copy of a cron does nothing, whatever the parent's thread was doing."""
+    clock = HeldClock()
+    with Queue[int].open(url, "orders", clock=clock, retry=RetryPolicy.never()) as queue:
+        handle = queue.cron.install_periodic_tick("reports", HOUR, 1)
+        assert clock.keeps_waiting.wait(PATIENCE)
+
+        def child() -> None:
+            assert not handle.active
+            check_refusal(handle.refresh)
+            handle.close()
+            queue.cron.close()
+            with Queue[int].open(url, "orders") as own:
+                with own.cron.install_periodic_tick("reports", HOUR, 1) as own_handle:
+                    assert own_handle.active
+                assert not own_handle.active
+
+        try:
+            check_end(fork(child))
+        finally:
+            clock.released.set()
+        handle.refresh()
+        assert handle.active
+
+
+async def recurring_in_a_loop(url: str) -> None:
+    """The same for a loop's crons."""
+    async with AsyncQueue[int].open(url, "orders", retry=RetryPolicy.never()) as queue:
+        handle = await queue.cron.install_periodic_tick("reports", HOUR, 1)
+
+        def child() -> None:
+            assert not handle.active
+            check_refusal(lambda: handle.refresh().send(None))
+            with pytest.raises(StopIteration):  # it waits for nothing
+                handle.close().send(None)
+
+        check_end(fork(child))
+        await handle.refresh()
+        assert handle.active
+
+
 if __name__ == "__main__":
     what, place = sys.argv[1:]
     if what == "async":
         asyncio.run(awaiting(place))
+    elif what == "async cron":
+        asyncio.run(recurring_in_a_loop(place))
     else:
-        {"sync": blocking, "outlive": outliving, "history": reading}[what](place)
+        blocking_ones = {"sync": blocking, "outlive": outliving, "history": reading}
+        (blocking_ones | {"cron": recurring})[what](place)

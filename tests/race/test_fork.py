@@ -11,7 +11,7 @@ from tests.race.together import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("what", ["sync", "outlive", "async", "history"])
+@pytest.mark.parametrize("what", ["sync", "outlive", "async", "history", "cron", "async cron"])
 def test_a_fork_needs_a_queue_of_its_own(what: str, store_url: str) -> None:
     command = [sys.executable, "-m", "tests.race.forking", what, store_url]
     ran = subprocess.run(

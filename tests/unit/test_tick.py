@@ -11,6 +11,7 @@ from duequeue.schedules.tick import (
     MAX_PREFIX_LENGTH,
     ConfigHash,
     CronMessage,
+    checked_prefix,
     parse_tick_key,
     tick_key,
 )
@@ -25,7 +26,8 @@ def test_prefix_hash_and_time() -> None:
 
 def test_the_time_is_utc_floored_to_the_millisecond() -> None:
     given_at = datetime(2026, 11, 15, 9, 0, 0, 1999, tzinfo=timezone(timedelta(hours=2)))
-    assert tick_key("p", V1, given_at) == "p/v1/2026-11-15T07:00:00.001Z"
+    at = CronMessage("hello", given_at).at
+    assert tick_key("p", V1, at) == "p/v1/2026-11-15T07:00:00.001Z"
 
 
 def test_the_longest_parts_fill_a_key_exactly() -> None:
@@ -44,7 +46,7 @@ def test_the_longest_parts_fill_a_key_exactly() -> None:
 )
 def test_what_no_prefix_may_be(prefix: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"prefix .*{reason}"):
-        tick_key(prefix, V1, SEVEN)
+        checked_prefix(prefix)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is to be done when, each entry by its own clock."""
+"""An agenda of entries, each planned by its own clock."""
 
 from collections.abc import Hashable
 from typing import Generic, NamedTuple, TypeVar
@@ -8,19 +8,19 @@ from duequeue.instants import to_millis
 
 Entry = TypeVar("Entry", bound=Hashable)
 
-# A clock may be set, or go on while the machine is suspended: look at it again now and then.
+# A clock may be set, or go on while the machine is suspended, so it is read at least this often.
 LONGEST_WAIT = 60.0
 
 
 class NextUp(NamedTuple, Generic[Entry]):
-    """The entry whose time comes first, and for how many seconds to wait for it: 0 is now."""
+    """The entry whose time comes first, and how many seconds are left until then."""
 
     entry: Entry
     seconds: float
 
 
 class Planned(NamedTuple):
-    """When something is to be done by its clock, and when that was decided."""
+    """The instant for which an entry is planned, and the instant at which that was done."""
 
     clock: Clock
     at: int
@@ -28,7 +28,7 @@ class Planned(NamedTuple):
 
 
 class Agenda(Generic[Entry]):
-    """Entries and their next instants, in milliseconds. Whoever calls keeps others out."""
+    """Entries and their next instants, in milliseconds. Its calls must not overlap."""
 
     def __init__(self) -> None:
         self._planned: dict[Entry, Planned] = {}
@@ -40,23 +40,22 @@ class Agenda(Generic[Entry]):
         return len(self._planned)
 
     def plan(self, entry: Entry, clock: Clock, at: int) -> None:
-        """Enter something for an instant; an entry is there once."""
+        """Plan an entry for an instant, in place of what was planned for it before."""
         self._planned[entry] = Planned(clock, at, to_millis(clock.now(), "clock.now()"))
 
     def cancel(self, entry: Entry) -> None:
-        """Strike an entry, if it is there."""
+        """Remove an entry, if it is there."""
         self._planned.pop(entry, None)
 
     def next_up(self) -> NextUp[Entry] | None:
-        """Return what comes first; None when nothing is planned."""
-        waits = ((self._millis_left(entry), entry) for entry in self._planned)
-        first = min(waits, key=lambda wait: wait[0], default=None)
-        if first is None:
+        """Return the entry that comes first, or None when nothing is planned."""
+        waits = {entry: self._millis_left(entry) for entry in self._planned}
+        if not waits:
             return None
-        left, entry = first
-        return NextUp(entry, min(max(0, left) / 1000, LONGEST_WAIT))
+        entry = min(waits, key=waits.__getitem__)
+        return NextUp(entry, min(max(0, waits[entry]) / 1000, LONGEST_WAIT))
 
     def _millis_left(self, entry: Entry) -> int:
         clock, at, planned_at = self._planned[entry]
         now = to_millis(clock.now(), "clock.now()")
-        return at - now if now >= planned_at else 0  # the clock was set back: plan anew
+        return at - now if now >= planned_at else 0  # it was set back

@@ -1,4 +1,4 @@
-"""Recurring messages, blocking."""
+"""The crons of a queue, blocking."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
 from duequeue.process.closing import Closing
+from duequeue.process.lifetime import Lifetime
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
@@ -18,29 +19,32 @@ from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T")
 
-# `list` is a method here.
+# Inside the class, `list` is a method.
 Statuses: TypeAlias = list[CronStatus]
 
 
 class CronHandle(Closing):
-    """An installed cron on this node: closing it stops it here, and leaves its ticks."""
+    """An installed cron on this node. Closing it stops it here, and leaves its ticks."""
 
     def __init__(self, prefix: str, entry: Entry, scheduler: Scheduler) -> None:
         self.prefix = prefix
         self._entry = entry
         self._scheduler = scheduler
+        self._lifetime = Lifetime(f"the queue of cron {prefix!r}")
 
     @property
     def active(self) -> bool:
-        """Whether it still runs here: not closed, not uninstalled, not replaced by another."""
-        return self._entry in self._scheduler
+        """Whether the cron still runs here: not closed, uninstalled or replaced, nor in a fork."""
+        return self._lifetime.is_here and self._entry in self._scheduler
 
     def close(self) -> None:
-        """Stop at once; a run in progress ends first. Closing twice is fine."""
-        self._scheduler.remove(self._entry)
+        """Stop at once, after a run in progress. Closing twice is fine, and so is a fork."""
+        if self._lifetime.is_here:
+            self._scheduler.remove(self._entry)
 
     def refresh(self) -> None:
         """Look now whether a tick is to be created, as every node does now and then."""
+        self._lifetime.check_process()
         self._scheduler.run_now(self._entry)
 
     def __repr__(self) -> str:
@@ -62,9 +66,9 @@ class Cron(Generic[T]):
     def install_tick(
         self, config_hash: ConfigHash, prefix: str, messages: Iterable[CronMessage[T]]
     ) -> int:
-        """Offer these ticks and remove those of other configurations; count the new ones.
+        """Offer these ticks, remove those of other configurations, and count the new ones.
 
-        All in one transaction. Only ticks that nobody was given yet are removed or replaced.
+        That is one transaction. It removes and replaces only ticks that nobody was given yet.
         """
         created: int = self._drive(
             installing.install_tick(self._context, config_hash, prefix, messages)
@@ -95,7 +99,7 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message at given local times of every day."""
+        """Install a message at given local times of every day."""
         upkeep = installing.daily(self._context, prefix, schedule, payload, misfire)
         return self._start(prefix, upkeep)
 
@@ -107,7 +111,7 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message at the multiples of a period since the epoch."""
+        """Install a message at the multiples of a period since the epoch."""
         upkeep = installing.periodic(self._context, prefix, period, payload, misfire)
         return self._start(prefix, upkeep)
 
@@ -119,17 +123,17 @@ class Cron(Generic[T]):
         *,
         misfire: Misfire | None = None,
     ) -> CronHandle:
-        """Have a message whenever a crontab expression matches."""
+        """Install a message whenever a crontab expression matches."""
         upkeep = installing.expression(self._context, prefix, crontab, payload, misfire)
         return self._start(prefix, upkeep)
 
     def pause(self, prefix: str) -> bool:
-        """Remove the undelivered ticks and create none, on any node; False if it was so before."""
+        """Remove the undelivered ticks, and let no node create any; False if paused before."""
         paused: bool = self._drive(installing.pause(self._context, prefix))
         return paused
 
     def resume(self, prefix: str) -> bool:
-        """Create ticks again: here at once, on other nodes within a minute; False if not paused."""
+        """Create ticks again, here at once and elsewhere within a minute; False if not paused."""
         resumed: bool = self._drive(installing.resume(self._context, prefix))
         for handle in tuple(self._handles):
             if handle.prefix == prefix:
@@ -137,21 +141,22 @@ class Cron(Generic[T]):
         return resumed
 
     def list(self) -> Statuses:
-        """Tell what is installed in this queue, by whichever node."""
+        """Return what is installed in this queue, by any node."""
         found: Statuses = self._drive(installing.list_crons(self._context))
         return found
 
     def close(self) -> None:
-        """Stop every cron installed through this queue; closing the queue does that too."""
+        """Stop every cron that was installed through this queue, as closing the queue does."""
         while self._handles:
             self._handles.pop().close()
 
     def _start(self, prefix: str, upkeep: Upkeep[T]) -> CronHandle:
         next_run: int | None = self._drive(upkeep.begin())
         entry = Entry(self._context.clock, lambda: self._drive(upkeep.run()))
-        handle = CronHandle(prefix, entry, scheduler())
+        here = scheduler()
+        handle = CronHandle(prefix, entry, here)
         if next_run is not None:
-            scheduler().add(entry, next_run)
+            here.add(entry, next_run)
         self._handles.difference_update([each for each in tuple(self._handles) if not each.active])
         self._handles.add(handle)
         return handle

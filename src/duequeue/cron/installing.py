@@ -1,4 +1,4 @@
-"""What a cron face does: arguments checked first, then steps, or a plan that is kept up."""
+"""What the methods of a cron face do: check the arguments, then run one operation or an upkeep."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -6,18 +6,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from duequeue.cron import transactions
-from duequeue.cron.plans import Generated, Plan, Scheduled
-from duequeue.cron.transactions import Order, Report, Tick
-from duequeue.cron.upkeep import Upkeep, tick_of
+from duequeue.cron.plans import Generated, OurSchedule, Plan, Scheduled
+from duequeue.cron.upkeep import Upkeep, install, tick_of
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
-from duequeue.instants import from_millis, positive_millis
+from duequeue.instants import instant_or_none, positive_millis
 from duequeue.message import checked_payload
+from duequeue.port.cron_table import Installation, Installed, Tick
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
-from duequeue.schedules.schedule import Daily, Every, Schedule
+from duequeue.schedules.schedule import Daily, Every
 from duequeue.schedules.tick import ConfigHash, CronMessage, checked_prefix
+
+T = TypeVar("T")
+
+SKIP = Misfire.skip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,6 @@ class CronStatus:
     generation: int
 
 
-T = TypeVar("T")
-
-
 def install_tick(
     context: Context[T], config_hash: ConfigHash, prefix: str, messages: Iterable[CronMessage[T]]
 ) -> Flow[int]:
@@ -47,33 +47,33 @@ def install_tick(
     _check_type("config_hash", config_hash, ConfigHash)
     prefix = checked_prefix(prefix)
     ticks = [_checked_tick(context, config_hash, prefix, message) for message in messages]
-    created_until = max((tick.at for tick in ticks), default=None)
-    order = Order(prefix, config_hash.text, ahead=ticks, created_until=created_until)
-    return _install_tick(context, order)
+    latest = max((tick.at for tick in ticks), default=None)
+    installation = Installation(prefix, config_hash.text, ahead=ticks, created_until=latest)
+    return _created(install(context, installation, context.now()))
 
 
 def uninstall_tick(context: Context[T], config_hash: ConfigHash, prefix: str) -> Flow[int]:
     """Remove the undelivered ticks of one configuration."""
     _check_type("config_hash", config_hash, ConfigHash)
     prefix = checked_prefix(prefix)
-    of = (context.store.cron, prefix, config_hash.text, context.now())
-    return context.run(partial(transactions.uninstall, *of))
+    of = (prefix, config_hash.text, context.now())
+    return context.run(partial(context.store.cron.uninstall, *of))
 
 
 def pause(context: Context[T], prefix: str) -> Flow[bool]:
-    """Have no ticks until resumed."""
+    """Remove the ticks of a prefix, and have none created until it is resumed."""
     prefix = checked_prefix(prefix)
-    return context.run(partial(transactions.pause, context.store.cron, prefix, context.now()))
+    return context.run(partial(context.store.cron.pause, prefix, context.now()))
 
 
 def resume(context: Context[T], prefix: str) -> Flow[bool]:
-    """Have ticks again."""
+    """Have ticks created again."""
     prefix = checked_prefix(prefix)
-    return context.run(partial(transactions.resume, context.store.cron, prefix, context.now()))
+    return context.run(partial(context.store.cron.resume, prefix, context.now()))
 
 
 def list_crons(context: Context[T]) -> Flow[list[CronStatus]]:
-    """Tell what is installed."""
+    """Return what is installed."""
     found = yield from context.run(context.store.cron.listing)
     return [
         CronStatus(
@@ -81,8 +81,8 @@ def list_crons(context: Context[T]) -> Flow[list[CronStatus]]:
             config_hash=ConfigHash(each.config_hash),
             schedule=each.schedule,
             paused=each.paused,
-            next_tick=_instant(each.next_tick_at),
-            last_tick=_instant(each.last_tick_at),
+            next_tick=instant_or_none(each.next_tick_at),
+            last_tick=instant_or_none(each.last_tick_at),
             generation=each.generation,
         )
         for each in found
@@ -142,48 +142,38 @@ def expression(
 def _scheduled(
     context: Context[T],
     prefix: str,
-    schedule: Schedule,
+    schedule: OurSchedule,
     payload: T | Callable[[datetime], T],
     misfire: Misfire | None,
 ) -> Upkeep[T]:
     prefix = checked_prefix(prefix)
-    policy = Misfire.skip() if misfire is None else misfire
-    _check_type("misfire", policy, Misfire)
+    if misfire is not None:
+        _check_type("misfire", misfire, Misfire)
     if not callable(payload):
         checked_payload(context.codec.encode(payload), prefix)
-    return _upkeep(context, Scheduled(prefix, schedule, payload, policy))
+    return _upkeep(context, Scheduled(prefix, schedule, payload, misfire or SKIP))
 
 
-def _upkeep(context: Context[T], plan: Plan[T]) -> Upkeep[T]:
+def _upkeep(context: Context[T], plan: Plan) -> Upkeep[T]:
     if context.is_borrowed:
         raise ValueError(
-            "a cron outlives the caller's transaction: install it on the queue itself, "
+            "a cron outlives the caller's transaction, so install it on the queue itself, "
             "or use install_tick within the transaction"
         )
     return Upkeep(context, plan)
 
 
-def _install_tick(context: Context[T], order: Order) -> Flow[int]:
-    now = context.now()
-    report: Report = yield from context.run(
-        partial(transactions.install, context.store, order, now)
-    )
-    if report.due_at is not None:
-        yield from context.announce(report.due_at, now)
-    return report.created
+def _created(installing: Flow[Installed]) -> Flow[int]:
+    return (yield from installing).created
 
 
 def _checked_tick(
     context: Context[T], config_hash: ConfigHash, prefix: str, message: CronMessage[T]
 ) -> Tick:
     _check_type("messages", message, CronMessage)
-    return tick_of(context, prefix, config_hash, message)
+    return tick_of(context, prefix, config_hash, message, message.payload)
 
 
 def _check_type(argument: str, value: object, wanted: type) -> None:
     if not isinstance(value, wanted):
         raise TypeError(f"{argument} must be a {wanted.__name__}, not {value!r}")
-
-
-def _instant(millis: int | None) -> datetime | None:
-    return None if millis is None else from_millis(millis)

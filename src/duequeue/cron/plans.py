@@ -4,40 +4,30 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
-from duequeue.schedules.schedule import Daily, Schedule, ticks
+from duequeue.schedules.schedule import Daily, Every, ticks
 from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+
+OurSchedule: TypeAlias = Daily | Every | Crontab
 
 KEPT_AHEAD = 4
 LONGEST_INTERVAL = timedelta(hours=1)
 
 
-class Draft(NamedTuple, Generic[T]):
-    """A tick whose message is made only if it is needed."""
-
-    at: datetime
-    message: Callable[[], CronMessage[T]]
-
-
-class Wanted(NamedTuple, Generic[T]):
-    """The ticks that are still to come, and the missed ones to make up for."""
-
-    ahead: Sequence[Draft[T]] = ()
-    late: Sequence[Draft[T]] = ()
-
-
-class Plan(Protocol[T_co]):
+class Plan(Protocol):
     """What one installed cron is about."""
 
     @property
     def prefix(self) -> str:
-        """What its keys begin with."""
+        """What the keys of its ticks begin with."""
 
     @property
     def config_hash(self) -> ConfigHash:
@@ -51,12 +41,19 @@ class Plan(Protocol[T_co]):
     def makes_up(self) -> bool:
         """Whether missed ticks are made up for at all."""
 
-    def ahead(self, now: datetime) -> Sequence[Draft[Any]]:
+    @property
+    def payload_is_function(self) -> bool:
+        """Whether its messages hold a function of the tick's instant that makes the payload.
+
+        Most runs find that the ticks are there already, and need no payload.
+        """
+
+    def ahead(self, now: datetime) -> Sequence[CronMessage[Any]]:
         """Return the ticks to come that belong in the queue at `now`."""
 
     def missed(
         self, after: datetime, now: datetime, known: AbstractSet[int]
-    ) -> Sequence[Draft[Any]]:
+    ) -> Sequence[CronMessage[Any]]:
         """Return the ticks to make up for: later than `after`, past, and not known."""
 
     def next_run(self, now: datetime) -> datetime:
@@ -72,18 +69,24 @@ class Generated(Generic[T]):
     interval: timedelta
     generate: Callable[[datetime], Iterable[CronMessage[T]]]
     description: str = ""
+    makes_up: bool = False  # only the function could know what was missed
+    payload_is_function: bool = False
 
-    @property
-    def makes_up(self) -> bool:
-        """What was missed, only the function could know."""
-        return False
+    def ahead(self, now: datetime) -> list[CronMessage[T]]:
+        """Call the function."""
+        messages = contained(lambda: list(self.generate(now)))
+        for message in messages:
+            if not isinstance(message, CronMessage):
+                raise TypeError(f"generate must return CronMessage objects, not {message!r}")
+        return messages
 
-    def ahead(self, now: datetime) -> list[Draft[T]]:
-        """Ask the function."""
-        return [_drafted(message) for message in self.generate(now)]
-
-    def missed(self, after: datetime, now: datetime, known: AbstractSet[int]) -> list[Draft[T]]:  # noqa: ARG002 - the plan's signature
-        """Return none."""
+    def missed(
+        self,
+        after: datetime,  # noqa: ARG002 - the plan's signature
+        now: datetime,  # noqa: ARG002 - likewise
+        known: AbstractSet[int],  # noqa: ARG002 - likewise
+    ) -> list[CronMessage[T]]:
+        """Return no ticks."""
         return []
 
     def next_run(self, now: datetime) -> datetime:
@@ -91,59 +94,63 @@ class Generated(Generic[T]):
         return now + self.interval
 
 
-@dataclass(frozen=True)
 class Scheduled(Generic[T]):
     """Ticks of a schedule; the payload is a value, or a function of the tick's instant."""
 
-    prefix: str
-    schedule: Schedule
-    payload: T | Callable[[datetime], T]
-    misfire: Misfire
+    def __init__(
+        self,
+        prefix: str,
+        schedule: OurSchedule,
+        payload: T | Callable[[datetime], T],
+        misfire: Misfire,
+    ) -> None:
+        self.prefix = prefix
+        self.config_hash = ConfigHash.of(schedule)
+        self.description = schedule.describe()
+        self.makes_up = misfire.limit > 0
+        self.payload_is_function = callable(payload)
+        self._schedule = schedule
+        self._payload = payload
+        self._misfire = misfire
 
-    @property
-    def config_hash(self) -> ConfigHash:
-        """The hash of the schedule."""
-        return ConfigHash.of(self.schedule)
-
-    @property
-    def description(self) -> str:
-        """The schedule in words."""
-        return self.schedule.describe()
-
-    @property
-    def makes_up(self) -> bool:
-        """Ask the policy."""
-        return self.misfire.limit > 0
-
-    def ahead(self, now: datetime) -> list[Draft[T]]:
+    def ahead(self, now: datetime) -> list[CronMessage[Any]]:
         """Look ahead: a daily schedule as far as it says, others by a number of ticks."""
-        return [self._draft(at) for at in self._ahead(now)]
+        return [CronMessage(self._payload, at) for at in _ticks_ahead(self._schedule, now)]
 
-    def missed(self, after: datetime, now: datetime, known: AbstractSet[int]) -> list[Draft[T]]:
-        """Look back."""
-        return [self._draft(at) for at in self.misfire.chosen(self.schedule, after, now, known)]
+    def missed(
+        self, after: datetime, now: datetime, known: AbstractSet[int]
+    ) -> list[CronMessage[Any]]:
+        """Look back, as far as the misfire policy says."""
+        chosen = self._misfire.chosen(self._schedule, after, now, known)
+        return [CronMessage(self._payload, at) for at in chosen]
 
     def next_run(self, now: datetime) -> datetime:
         """Look again when there is a tick to add: as one passes, and never after the last."""
-        ahead = self._ahead(now)
-        if isinstance(self.schedule, Daily):
-            return min([now + self.schedule.interval, *ahead[-1:]])
+        ahead = _ticks_ahead(self._schedule, now)
+        if isinstance(self._schedule, Daily):
+            return min([now + self._schedule.interval, *ahead[-1:]])
         return min([now + LONGEST_INTERVAL, *ahead[:1]])
 
-    def _ahead(self, now: datetime) -> list[datetime]:
-        if isinstance(self.schedule, Daily):
-            within = list(ticks(self.schedule, now, now + self.schedule.horizon))
-            return within or list(islice(ticks(self.schedule, now), 1))
-        return list(islice(ticks(self.schedule, now), KEPT_AHEAD))
 
-    def _draft(self, at: datetime) -> Draft[T]:
-        return Draft(at, lambda: CronMessage(self._payload_of(at), at))
-
-    def _payload_of(self, at: datetime) -> T:
-        return self.payload(at) if callable(self.payload) else self.payload
+# A run asks twice, for the ticks and for the time of the next run. Nodes that serve many crons
+# run one after the other, so the last answers are enough.
+@lru_cache(maxsize=8)
+def _ticks_ahead(schedule: OurSchedule, now: datetime) -> tuple[datetime, ...]:
+    if isinstance(schedule, Daily):
+        within = tuple(ticks(schedule, now, now + schedule.horizon))
+        return within or tuple(islice(ticks(schedule, now), 1))
+    return tuple(islice(ticks(schedule, now), KEPT_AHEAD))
 
 
-def _drafted(message: CronMessage[T]) -> Draft[T]:
-    if not isinstance(message, CronMessage):
-        raise TypeError(f"generate must return CronMessage objects, not {message!r}")
-    return Draft(message.at, lambda: message)
+def contained(call: Callable[[], R]) -> R:
+    """Call a function of the user's, and let nothing worse than an error out of it.
+
+    A function that exits, or cancels something of its own, must not end the one thread or task
+    that serves every cron.
+    """
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the function raised {error!r}") from error

@@ -1,4 +1,4 @@
-"""One thread per process for all of its crons."""
+"""The one thread in which a process runs all of its crons."""
 
 import threading
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from duequeue.errors import QueueClosed
 from duequeue.process.shared import Shared
 from duequeue.wakeups.bell import Bell
 
-# A run in progress is waited for, but not for as long as a lost server may keep it.
+# Closing waits for a run in progress, but not for as long as a lost server may hold it up.
 CLOSE_WITHIN = 5.0
 
 
 class Entry:
-    """Something to do again and again: `run` returns when, in milliseconds, or None for never."""
+    """Something to run again and again, at the instants in milliseconds that `run` returns."""
 
     def __init__(self, clock: Clock, run: Callable[[], int | None]) -> None:
         self.clock = clock
@@ -25,7 +25,7 @@ class Entry:
         self._closed = False
 
     def run(self) -> int | None:
-        """Run, unless closed; whoever returns None is."""
+        """Run unless closed, and return the instant of the next run, or None after the last."""
         with self._running:
             at = None
             with suppress(QueueClosed):
@@ -35,14 +35,14 @@ class Entry:
             return at
 
     def close(self) -> None:
-        """Never run again; a run in progress ends first."""
+        """Never run again, and wait for a run in progress to end."""
         self._closed = True
         if self._running.acquire(timeout=CLOSE_WITHIN):
             self._running.release()
 
 
 class Scheduler:
-    """Runs entries when their time comes; the thread begins and ends with them."""
+    """Runs entries when their time comes, on a thread that begins and ends with them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class Scheduler:
             return entry in self._agenda
 
     def add(self, entry: Entry, at: int) -> None:
-        """Run the entry from then on."""
+        """Run an entry at an instant, and from then on whenever it says."""
         with self._lock:
             self._agenda.plan(entry, entry.clock, at)
             if isinstance(entry.clock, ManualClock):
@@ -69,13 +69,13 @@ class Scheduler:
         self._bell.ring_all()
 
     def run_now(self, entry: Entry) -> None:
-        """Run an entry here and at once, if it is still planned."""
+        """Run an entry at once, on the calling thread, if it is still planned."""
         if entry in self:
             self._plan_again(entry, entry.run())
             self._bell.ring_all()
 
     def remove(self, entry: Entry) -> None:
-        """Stop the entry."""
+        """Stop running an entry."""
         with self._lock:
             self._cancel(entry)
         self._bell.ring_all()

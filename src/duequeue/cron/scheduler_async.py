@@ -1,4 +1,4 @@
-"""One task per event loop for all of its crons."""
+"""The one task in which an event loop runs all of its crons."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from duequeue.wakeups.bell import Bell
 
 
 class AsyncEntry:
-    """Something to do again and again: `run` returns when, in milliseconds, or None for never."""
+    """Something to run again and again, at the instants in milliseconds that `run` returns."""
 
     def __init__(self, clock: Clock, run: Callable[[], Awaitable[int | None]]) -> None:
         self.clock = clock
@@ -22,7 +22,7 @@ class AsyncEntry:
         self._closed = False
 
     async def run(self) -> int | None:
-        """Run, unless closed; whoever returns None is."""
+        """Run unless closed, and return the instant of the next run, or None after the last."""
         async with self._running:
             at = None
             with suppress(QueueClosed):
@@ -32,7 +32,7 @@ class AsyncEntry:
             return at
 
     async def close(self) -> None:
-        """Never run again; a run in progress ends first."""
+        """Never run again, and wait for a run in progress to end."""
         self._closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_WITHIN), self._running:
@@ -40,7 +40,7 @@ class AsyncEntry:
 
 
 class AsyncScheduler:
-    """Runs entries when their time comes; the task begins and ends with them."""
+    """Runs entries when their time comes, in a task that begins and ends with them."""
 
     def __init__(self) -> None:
         self._bell = Bell()
@@ -52,7 +52,7 @@ class AsyncScheduler:
         return entry in self._agenda
 
     def add(self, entry: AsyncEntry, at: int) -> None:
-        """Run the entry from then on."""
+        """Run an entry at an instant, and from then on whenever it says."""
         self._agenda.plan(entry, entry.clock, at)
         if isinstance(entry.clock, ManualClock):
             self._unsubscribe[entry] = entry.clock.subscribe(self._bell.ring_all)
@@ -61,13 +61,13 @@ class AsyncScheduler:
         self._bell.ring_all()
 
     async def run_now(self, entry: AsyncEntry) -> None:
-        """Run an entry here and at once, if it is still planned."""
+        """Run an entry at once, in the calling task, if it is still planned."""
         if entry in self:
             self._plan_again(entry, await entry.run())
             self._bell.ring_all()
 
     async def remove(self, entry: AsyncEntry) -> None:
-        """Stop the entry."""
+        """Stop running an entry."""
         self._cancel(entry)
         self._bell.ring_all()
         await entry.close()

@@ -1,30 +1,30 @@
 """One installed cron: what it does each time it is its turn."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from duequeue.backoff import RetryPolicy
-from duequeue.cron.plans import Draft, Plan, Wanted
-from duequeue.cron.transactions import Order, Report, Standing, Tick, install, standing
+from duequeue.cron.plans import Plan
 from duequeue.drive.actions import Flow
 from duequeue.errors import QueueClosed, StoreError
 from duequeue.flows.context import Context
 from duequeue.instants import MILLISECOND, from_millis, to_millis
 from duequeue.message import checked_payload
-from duequeue.port.cron_table import CronRow, Glance
-from duequeue.port.store import Record
+from duequeue.port.cron_table import CronLook, CronRow, Installation, Installed, Standing, Tick
 from duequeue.schedules.tick import ConfigHash, CronMessage, tick_key
 
 T = TypeVar("T")
-R = TypeVar("R")
+
+# The ticks to come, and the missed ones to make up for.
+Wanted: TypeAlias = tuple[Sequence[CronMessage[Any]], Sequence[CronMessage[Any]]]
 
 logger = logging.getLogger("duequeue.cron")
 
-# Long enough for a pool to get rid of its lost connections; but other crons wait for this one.
+# Long enough for a pool to get rid of its lost connections, but short, as other crons wait.
 BRIEFLY = RetryPolicy(budget=timedelta(seconds=1))
 RETRY_AFTER = timedelta(seconds=10)
 LOOK_WHILE_PAUSED = timedelta(minutes=1)
@@ -33,9 +33,10 @@ LOOK_WHILE_PAUSED = timedelta(minutes=1)
 class Upkeep(Generic[T]):
     """Keeps the ticks of one plan in the queue, run after run."""
 
-    def __init__(self, context: Context[T], plan: Plan[T]) -> None:
+    def __init__(self, context: Context[T], plan: Plan) -> None:
         self._context = context
         self._plan = plan
+        self._hash = plan.config_hash.text
         self._took_over = False
         self._failed: list[int] = []
 
@@ -44,107 +45,110 @@ class Upkeep(Generic[T]):
         return self._run(self._context)
 
     def run(self) -> Flow[int | None]:
-        """Do what is to be done; return when to run again, in milliseconds, None for never."""
+        """Add the missing ticks; return when to run again, in milliseconds, None for never."""
         return self._run(replace(self._context, retry=BRIEFLY))
 
     def _run(self, context: Context[T]) -> Flow[int | None]:
         now = context.now()
         try:
-            found = yield from self._refresh(context, now)
+            standing = yield from self._refresh(context, now)
         except QueueClosed:
             raise
         except StoreError as error:
-            # Without its cause: a driver's own words are long, and said every time.
-            logger.warning("%s: this run failed, and is repeated: %s", self._name, error)
+            # The cause is left out: a driver's own words are long, and would come every time.
+            logger.warning("%s: this run failed and will be repeated: %s", self._name, error)
             return self._next_run(now, RETRY_AFTER)
         except Exception:
-            logger.exception("%s: this run failed, and is repeated", self._name)
+            logger.exception("%s: this run failed and will be repeated", self._name)
             return self._next_run(now, RETRY_AFTER)
-        match found:
+        match standing:
             case Standing.RUNNING:
                 return self._next_run(now, RETRY_AFTER if self._failed else None)
             case Standing.PAUSED:
                 return self._next_run(now, LOOK_WHILE_PAUSED)
             case Standing.REPLACED:
                 logger.warning(
-                    "%s: another configuration was installed later; %s stops here",
+                    "%s: another configuration was installed later, so %s stops here",
                     self._name,
-                    self._plan.config_hash,
+                    self._hash,
                 )
             case Standing.UNINSTALLED:
-                logger.warning("%s: uninstalled; it stops here", self._name)
+                logger.warning("%s: it was uninstalled, so it stops here", self._name)
         return None
 
     def _refresh(self, context: Context[T], now: int) -> Flow[Standing]:
         """Look first: mostly there is nothing to do, and that costs one read."""
-        prefix, config_hash = self._plan.prefix, self._plan.config_hash.text
-        glance = yield from context.run(
-            partial(context.store.cron.glance, prefix, config_hash, now)
-        )
-        glance = Glance(CronRow(), frozenset()) if glance is None else glance
-        found = standing(glance.row, config_hash)
-        if self._took_over and found is not Standing.RUNNING:
-            return found
-        wanted = yield from self._wanted(context, glance, now)
-        if self._took_over and not (wanted.ahead or wanted.late):
+        look = yield from self._look(context, now)
+        standing = look.row.standing(self._hash)
+        if self._took_over and standing is not Standing.RUNNING:
+            return standing
+        wanted = yield from self._wanted(context, look, now)
+        if self._took_over and not any(wanted):
             self._failed = []
-            return found
-        report = yield from self._install(context, self._order(wanted), now)
+            return standing
+        installed = yield from install(context, self._installation(wanted), now)
         self._took_over = True
-        # Resumed since the glance, it still has no ticks: look again as soon as when paused.
-        return Standing.PAUSED if glance.row.paused else report.standing
+        # If it was resumed since the look, it has no ticks yet: look again as soon as when paused.
+        return Standing.PAUSED if look.row.paused else installed.standing
 
-    def _install(self, context: Context[T], order: Order, now: int) -> Flow[Report]:
-        report = yield from context.run(partial(install, context.store, order, now))
-        if report.due_at is not None:
-            yield from context.announce(report.due_at, now)
-        return report
+    def _look(self, context: Context[T], since: int) -> Flow[CronLook]:
+        return context.run(partial(context.store.cron.look, self._plan.prefix, self._hash, since))
 
-    def _wanted(self, context: Context[T], glance: Glance, now: int) -> Flow[Wanted[T]]:
+    def _wanted(self, context: Context[T], look: CronLook, now: int) -> Flow[Wanted]:
         """Find out which ticks are not there; a first run wants them all, as payloads change."""
-        plan, (row, known) = self._plan, glance
+        plan, (row, known) = self._plan, look
         if row.paused:
-            return Wanted()
-        ahead = list(contained(partial(plan.ahead, from_millis(now))))
-        ended = row.created_until if row.runs(plan.config_hash.text) else None
-        missed_after = now if ended is None or not plan.makes_up else ended
-        since = min([missed_after, *(to_millis(draft.at) for draft in ahead)])
+            return (), ()
+        at_now = from_millis(now)
+        ahead = plan.ahead(at_now)
+        missed_after = self._missed_after(row, now) if plan.makes_up else now
+        since = min(missed_after, to_millis(min([each.at for each in ahead], default=at_now)))
         if since < now:
-            recall = partial(context.store.cron.recall, plan.prefix, plan.config_hash.text, since)
-            known = (yield from context.run(recall)).known
-        late = plan.missed(from_millis(missed_after), from_millis(now), known)
+            known = (yield from self._look(context, since)).known
         if self._took_over:
-            ahead = [draft for draft in ahead if to_millis(draft.at) not in known]
-        return Wanted(ahead, late)
+            ahead = [each for each in ahead if to_millis(each.at) not in known]
+        if missed_after >= now:
+            return ahead, ()
+        return ahead, plan.missed(from_millis(missed_after), at_now, known)
 
-    def _order(self, wanted: Wanted[T]) -> Order:
+    def _missed_after(self, row: CronRow, now: int) -> int:
+        """Return from when on ticks were missed; a new configuration has missed none."""
+        if row.created_until is None or row.standing(self._hash) is not Standing.RUNNING:
+            return now
+        return row.created_until
+
+    def _installation(self, wanted: Wanted) -> Installation:
         self._failed = []
-        ahead, late = self._ticks(wanted.ahead), self._ticks(wanted.late)
-        latest = max((tick.at for tick in (*ahead, *late)), default=None)
-        return Order(
+        ahead, missed = map(self._ticks, wanted)
+        latest = max([tick.at for tick in (*ahead, *missed)], default=None)
+        return Installation(
             prefix=self._plan.prefix,
-            config_hash=self._plan.config_hash.text,
+            config_hash=self._hash,
             schedule=self._plan.description,
             ahead=ahead,
-            late=late,
+            missed=missed,
             created_until=min(self._failed) - 1 if self._failed else latest,
             takes_over=not self._took_over,
         )
 
-    def _ticks(self, drafts: Iterable[Draft[T]]) -> list[Tick]:
-        found: list[Tick] = []
-        for draft in drafts:
+    def _ticks(self, messages: Iterable[CronMessage[Any]]) -> list[Tick]:
+        plan, found = self._plan, list[Tick]()
+        for message in messages:
             try:
-                message = contained(draft.message)
+                payload = message.payload
+                if plan.payload_is_function:
+                    payload = payload(message.at)
                 found.append(
-                    tick_of(self._context, self._plan.prefix, self._plan.config_hash, message)
+                    tick_of(self._context, plan.prefix, plan.config_hash, message, payload)
                 )
-            except Exception:
-                self._failed.append(to_millis(draft.at))
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # a function that exits must not end the thread of all crons
+                self._failed.append(to_millis(message.at))
                 logger.exception(
-                    "%s: no message for the tick of %s; tried again at the next refresh",
+                    "%s: there is no message for the tick of %s; the next run will try again",
                     self._name,
-                    draft.at.isoformat(),
+                    message.at.isoformat(),
                 )
         return found
 
@@ -160,24 +164,24 @@ class Upkeep(Generic[T]):
         return f"cron {self._plan.prefix!r} of queue {self._context.name!r}"
 
 
-def contained(call: Callable[[], R]) -> R:
-    """Call a function of the user's; whatever it raises is no more than an error.
-
-    One that exits, or cancels something of its own, must not end the one thread or task that
-    serves every cron.
-    """
-    try:
-        return call()
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise RuntimeError(f"the function raised {error!r}") from error
+def install(context: Context[T], installation: Installation, now: int) -> Flow[Installed]:
+    """Carry out an installation, and announce the messages that it put into the queue."""
+    operation = partial(context.store.cron.install, installation, now)
+    installed = yield from context.run(operation)
+    if installed.due_at is not None:
+        yield from context.announce(installed.due_at, now)
+    return installed
 
 
 def tick_of(
-    context: Context[T], prefix: str, config_hash: ConfigHash, message: CronMessage[T]
+    context: Context[T],
+    prefix: str,
+    config_hash: ConfigHash,
+    message: CronMessage[Any],
+    payload: T,
 ) -> Tick:
-    """Return what is stored for a cron's message."""
+    """Return what a store is given for a cron's message with this payload."""
+    at = to_millis(message.at)
+    due_at = at if message.deliver_at is None else to_millis(message.deliver_at)
     key = tick_key(prefix, config_hash, message.at)
-    payload = checked_payload(context.codec.encode(message.payload), key)
-    return Tick(to_millis(message.at), Record(key, payload, to_millis(message.due_at)))
+    return Tick(at, key, checked_payload(context.codec.encode(payload), key), due_at)

@@ -9,7 +9,7 @@ from duequeue.errors import UndecodablePayload
 from duequeue.flows.arguments import checked_limit, due_millis
 from duequeue.flows.context import Context
 from duequeue.headers import decode_headers
-from duequeue.instants import from_millis, to_millis
+from duequeue.instants import from_millis, instant_or_none, to_millis
 from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
 from duequeue.port.store import StoredBurial, StoredMessage
 from duequeue.settled import Outcome, Settled
@@ -36,8 +36,8 @@ def stats(context: Context[T]) -> Flow[QueueStats]:
         leased=counts.leased,
         future=counts.future,
         buried=counts.buried,
-        oldest_due_at=_instant(counts.oldest_due_at),
-        next_due_at=_instant(counts.next_due_at),
+        oldest_due_at=instant_or_none(counts.oldest_due_at),
+        next_due_at=instant_or_none(counts.next_due_at),
     )
 
 
@@ -151,14 +151,10 @@ def _history(context: Context[T], limit: int) -> Flow[list[Settled]]:
         Settled(
             key=row.key,
             due_at=from_millis(row.asked_at),
-            delivered_at=_instant(row.delivered_at),
+            delivered_at=instant_or_none(row.delivered_at),
             settled_at=from_millis(row.settled_at),
             attempts=row.attempts,
             outcome=Outcome(row.outcome),
         )
         for row in rows
     ]
-
-
-def _instant(millis: int | None) -> datetime | None:
-    return None if millis is None else from_millis(millis)

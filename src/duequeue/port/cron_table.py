@@ -1,21 +1,57 @@
 """The port of the crons: what they ask of a store, beside the messages.
 
-Each method is a part of an operation. What is done with them together, and in which order, is
-written once in `flows/cron_steps.py`, and runs in one transaction.
+For each kind of message, a store keeps three things:
+
+- a **row** for each prefix that was ever installed (`CronRow`);
+- a **note** for each tick that was created: its prefix, its configuration, its instant and the key
+  of its message;
+- for each prefix and configuration with a long past, the instant **forgotten until**. The notes of
+  older ticks are gone, and no tick up to that instant is created.
+
+A tick that has a note is never created again, whatever became of its message. A tick is
+**undelivered** while its message is in the queue and was never claimed, so that its attempt count
+is zero. Only undelivered ticks are removed or replaced. To remove a tick is to delete its message
+and its note; a store with history keeps a row of the message as dropped.
+
+Every method is one whole operation, and atomic. Operations on one prefix take effect one after the
+other, and no claim comes between the moment at which an operation finds a tick undelivered and the
+moment at which it removes or replaces it. How a store achieves that is its own affair: by a lock,
+by one script, or by trying again when somebody else was faster.
+
+Instants are epoch milliseconds. Prefixes and hashes match by equality, never as patterns.
+
+`Store.revive` has a duty here too: a message that comes back from the buried is a message like any
+other, so the note of its tick must lose the message's key in the same operation.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 CronSteps: TypeAlias = Generator[Any, Any, T]
 
+# How many ticks that are over keep their notes, for each prefix and configuration.
+REMEMBERED = 100
+
+
+class Standing(Enum):
+    """How a configuration of a prefix stands."""
+
+    RUNNING = auto()
+    PAUSED = auto()
+    REPLACED = auto()
+    UNINSTALLED = auto()
+
 
 class CronRow(NamedTuple):
-    """What is known of one prefix; without an installation, `installed` is False.
+    """What a store keeps of one prefix; the defaults describe a prefix without a row.
 
-    Up to `created_until`, every tick of the configuration was created or given up.
+    `schedule` is for people to read, `generation` counts the changes of configuration. Every tick
+    of the configuration up to `created_until` was created or given up; those after it and before
+    now were missed.
     """
 
     config_hash: str = ""
@@ -25,40 +61,73 @@ class CronRow(NamedTuple):
     paused: bool = False
     created_until: int | None = None
 
-    def runs(self, config_hash: str) -> bool:
-        """Tell whether this very configuration is installed."""
-        return self.installed and self.config_hash == config_hash
+    def standing(self, config_hash: str) -> Standing:
+        """Return how a configuration stands."""
+        if not self.installed:
+            return Standing.UNINSTALLED
+        if self.config_hash != config_hash:
+            return Standing.REPLACED
+        return Standing.PAUSED if self.paused else Standing.RUNNING
 
 
-class Glance(NamedTuple):
-    """A prefix, and which ticks of one configuration were created from some instant on."""
+class CronLook(NamedTuple):
+    """The row of a prefix, and the instants of the ticks of one configuration that have a note."""
 
     row: CronRow
     known: frozenset[int]
 
 
-class Memory(NamedTuple):
-    """Which ticks were created; up to `forgotten_until` none is remembered one by one."""
+class Tick(NamedTuple):
+    """A tick to create: its instant, and its message."""
 
-    known: frozenset[int]
-    forgotten_until: int | None
-
-    def allows(self, at: int) -> bool:
-        """Tell whether a tick may be created: it never was."""
-        forgotten = self.forgotten_until is not None and at <= self.forgotten_until
-        return at not in self.known and not forgotten
-
-
-class TickRow(NamedTuple):
-    """A tick that was created, and the key of its message."""
-
-    config_hash: str
     at: int
     key: str
+    payload: bytes
+    due_at: int
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What a node wants of one prefix.
+
+    `ahead` are ticks to come, `missed` are ticks to make up for. An installation that `takes_over`
+    becomes the installed configuration, whatever was installed before. Any other only adds ticks,
+    and only while its configuration is installed and not paused. `created_until` is the row's new
+    value, unless the row's own is later.
+    """
+
+    prefix: str
+    config_hash: str
+    schedule: str = ""
+    ahead: Sequence[Tick] = ()
+    missed: Sequence[Tick] = ()
+    created_until: int | None = None
+    takes_over: bool = True
+
+    @property
+    def first_at(self) -> int | None:
+        """The instant of the earliest tick."""
+        return min([tick.at for tick in (*self.missed, *self.ahead)], default=None)
+
+
+class Installed(NamedTuple):
+    """What became of an installation.
+
+    `created` counts the ticks that are new. `due_at` is the earliest due time of the messages that
+    were created or updated, for the caller to announce.
+    """
+
+    standing: Standing
+    created: int = 0
+    due_at: int | None = None
 
 
 class CronListing(NamedTuple):
-    """An installed prefix, with the instants of its next and last ticks."""
+    """An installed prefix, with the instants of its next and its last tick.
+
+    The next one is the earliest undelivered tick of the installed configuration, the last one is
+    the latest tick of any configuration that has a note and is not undelivered.
+    """
 
     prefix: str
     config_hash: str
@@ -70,31 +139,41 @@ class CronListing(NamedTuple):
 
 
 class CronTable(Protocol):
-    """The crons of one kind of message. Prefixes and hashes match by equality."""
+    """The crons of one kind of message."""
 
-    def glance(self, prefix: str, config_hash: str, since: int) -> CronSteps[Glance | None]:
-        """Look, in one indexed read, at a prefix and its ticks from `since` on."""
+    def look(self, prefix: str, config_hash: str, since: int) -> CronSteps[CronLook]:
+        """Read the row of a prefix, and which ticks of a configuration from `since` on have a note.
 
-    def lock(self, prefix: str, now: int) -> CronSteps[CronRow]:
-        """Keep everybody else from this prefix until the transaction, begun now, ends."""
+        Every node does this again and again for each of its crons, and mostly finds nothing to do:
+        it should be one cheap read that waits for nobody.
+        """
 
-    def save(self, prefix: str, row: CronRow) -> CronSteps[None]:
-        """Write the row of a locked prefix."""
+    def install(self, installation: Installation, now: int) -> CronSteps[Installed]:
+        """Carry out an installation.
 
-    def hold_undelivered(self, prefix: str) -> CronSteps[list[TickRow]]:
-        """Find the ticks that nobody was given yet, and keep them from being claimed."""
+        `cron_rules.decide` says what changes, given what the store holds. When ticks were created,
+        the notes of old ones may go: those whose message is no longer in the queue, except for the
+        `REMEMBERED` latest ones up to now. The latest instant among them is then forgotten until.
+        """
 
-    def remove(self, prefix: str, ticks: Iterable[TickRow], now: int) -> CronSteps[None]:
-        """Delete ticks that are held, message and memory."""
+    def uninstall(self, prefix: str, config_hash: str, now: int) -> CronSteps[int]:
+        """Remove the undelivered ticks of one configuration, and count them.
 
-    def recall(self, prefix: str, config_hash: str, since: int) -> CronSteps[Memory]:
-        """Return which ticks were created from `since` on."""
+        If that configuration is the installed one, nothing is installed any more. Nothing is
+        written for a prefix without a row.
+        """
 
-    def remember(self, prefix: str, ticks: Iterable[TickRow]) -> CronSteps[None]:
-        """Note ticks that were just created."""
+    def pause(self, prefix: str, now: int) -> CronSteps[bool]:
+        """Remove the undelivered ticks of every configuration of a prefix, and mark it as paused.
 
-    def forget(self, prefix: str, config_hash: str, now: int, keep: int) -> CronSteps[None]:
-        """Put one instant in the place of ticks that ran, except for the newest ones."""
+        Change nothing and return False if the prefix is not installed, or is paused already.
+        """
+
+    def resume(self, prefix: str, now: int) -> CronSteps[bool]:
+        """End a pause, with `created_until` set to now: no tick of the pause counts as missed.
+
+        Change nothing and return False if the prefix is not installed, or is not paused.
+        """
 
     def listing(self) -> CronSteps[list[CronListing]]:
-        """Return what is installed, by prefix."""
+        """Return every installed prefix, in the order of their code points."""

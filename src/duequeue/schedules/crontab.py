@@ -1,7 +1,7 @@
 """Crontab expressions as schedules.
 
-cronsim reads the expression and walks the calendar in plain local time; which instant a local time
-means is decided by the wall clock, by the same rule as for `Daily`.
+cronsim reads the expression and walks the calendar in plain local time. The wall clock decides
+which instant a local time means, by the same rule as for `Daily`.
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 
-from duequeue.schedules.schedule import next_on_wall_clock
+from duequeue.schedules.schedule import OnWallClock
 from duequeue.schedules.zones import canonical_name
 
 MAX_EXPRESSION_LENGTH = 500
@@ -17,12 +17,12 @@ _ANY_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time, as the calendar 
 
 
 @dataclass(frozen=True, slots=True)
-class Crontab:
+class Crontab(OnWallClock):
     """Ticks at the local minutes that match a five-field expression.
 
     The fields are minute, hour, day-of-month, month, day-of-week; each takes `*`, values, names,
-    ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. When both days are
-    restricted, either may match, unless one of them starts with `*`: then both must.
+    ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. If both days are
+    restricted, one of them has to match, unless one starts with `*`; then both have to.
     """
 
     expression: str
@@ -33,21 +33,11 @@ class Crontab:
         object.__setattr__(self, "expression", _checked_expression(self.expression))
         object.__setattr__(self, "canonical_zone", canonical_name(self.zone))
 
-    @property
-    def text(self) -> str:
-        """The expression in capitals, single-spaced, and the canonical zone."""
-        return f"cron {self.expression} in {self.canonical_zone}"
-
-    def describe(self) -> str:
-        """Return the expression and the zone as given."""
-        return f"cron {self.expression} in {self.zone}"
-
-    def next_after(self, instant: datetime) -> datetime:
-        """Return the first matching local minute that comes strictly later than the instant."""
-        return next_on_wall_clock(self, self.canonical_zone, instant, self._next_local)
-
     def _next_local(self, after: datetime) -> datetime:
         return next(CronSim(self.expression, after))
+
+    def _line(self, zone: str) -> str:
+        return f"cron {self.expression} in {zone}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +81,7 @@ def _checked_expression(expression: str) -> str:
 
 
 def _complaint(parts: list[str]) -> str | None:
-    """Let cronsim judge the whole, and only on its refusal look for the term to blame."""
+    """Let cronsim judge the whole expression, and look for the faulty term only if it refuses."""
     try:
         if next(CronSim(" ".join(parts), _ANY_DAY), None):
             return None
@@ -100,7 +90,7 @@ def _complaint(parts: list[str]) -> str | None:
             for term in part.split(","):
                 if reason := _reason(each, term):
                     return f"has a bad {each.name} {term!r}: {reason}"
-    return "never fires: no day of the calendar matches"
+    return "never fires, because no day of the calendar matches"
 
 
 def _reason(each: _Field, term: str) -> str | None:

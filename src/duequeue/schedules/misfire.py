@@ -1,4 +1,4 @@
-"""What becomes of ticks whose time passed while no node was there to create them."""
+"""The policy for missed ticks, whose time passed while no node was there to create them."""
 
 from collections import deque
 from collections.abc import Container
@@ -14,7 +14,7 @@ _FIRST_WINDOW = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Misfire:
-    """How many of the missed ticks are made up for; it is always the latest ones.
+    """How many of the missed ticks are made up for, always the latest ones.
 
     Use `Misfire.skip()`, `Misfire.fire_once()` or `Misfire.fire_all(limit)`.
     """
@@ -29,7 +29,7 @@ class Misfire:
 
     @classmethod
     def skip(cls) -> "Misfire":
-        """Let them pass."""
+        """Make up for none of them."""
         return cls(0)
 
     @classmethod
@@ -39,7 +39,7 @@ class Misfire:
 
     @classmethod
     def fire_all(cls, limit: int) -> "Misfire":
-        """Make up for all of them, at most `limit`."""
+        """Make up for all of them, or for the latest `limit` if there are more."""
         if limit == 0:
             raise ValueError("limit must be at least 1; to make up for none, use Misfire.skip()")
         return cls(limit)
@@ -47,11 +47,11 @@ class Misfire:
     def chosen(
         self, schedule: Schedule, after: datetime, until: datetime, known: Container[int] = ()
     ) -> list[datetime]:
-        """Return the ticks to make up for: later than `after`, not after `until`, not known."""
+        """Return the ticks to make up for, in (`after`, `until`] and without the known ones."""
         if self.limit == 0 or until <= after:
             return []
-        # A schedule only looks ahead. So look ahead from ever earlier instants: a year without
-        # a node must not mean to walk over all of its seconds.
+        # A schedule can only look ahead, so this looks ahead from ever earlier instants. After a
+        # year without a node, it must not walk over all of that year's seconds.
         window = _FIRST_WINDOW
         while window < until - after:
             found = self._latest(schedule, until - window, until, known)

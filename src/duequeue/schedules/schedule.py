@@ -1,8 +1,8 @@
-"""Schedules: which instant comes next."""
+"""Schedules, which know the instant that comes next."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from itertools import takewhile
@@ -23,11 +23,11 @@ _UNITS = (
 
 
 class Schedule(Protocol):
-    """Anything that can tell which instant comes next."""
+    """Anything that knows the instant that comes next."""
 
     @property
     def text(self) -> str:
-        """One line, the same for schedules that tick alike; `ConfigHash.of` hashes it."""
+        """One line that is the same for schedules that tick alike; `ConfigHash.of` hashes it."""
 
     def describe(self) -> str:
         """Return one line for people, with the zone as it was given."""
@@ -66,7 +66,7 @@ class Every:
         return f"every {unit}" if count == 1 else f"every {count} {unit}s"
 
     def describe(self) -> str:
-        """Return the same line: a period has no zone."""
+        """Return the same line, because a period has no zone."""
         return self.text
 
     def next_after(self, instant: datetime) -> datetime:
@@ -78,12 +78,61 @@ class Every:
             raise EndOfTime(self, instant) from error
 
 
+class OnWallClock:
+    """A schedule of local times; the wall clock decides at which instant a local time comes."""
+
+    __slots__ = ()
+
+    zone: str
+    canonical_zone: str
+
+    @property
+    def text(self) -> str:
+        """The schedule in the canonical zone, for `ConfigHash.of`."""
+        return self._line(self.canonical_zone)
+
+    def describe(self) -> str:
+        """Return the schedule in the zone as given."""
+        return self._line(self.zone)
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first tick strictly later than the instant, in UTC."""
+        found = next(self.ticks_after(instant), None)
+        if found is None:
+            raise EndOfTime(self, instant)
+        return found
+
+    def ticks_after(self, instant: datetime) -> Iterator[datetime]:
+        """Return the ticks later than an instant, each computed when asked for."""
+        clock = wall_clock(self.canonical_zone)
+        try:
+            tick = from_millis(to_millis(instant))
+            local = clock.highest_shown(tick)
+            while True:
+                local = self._next_local(local)
+                following = clock.first_shown(local)
+                # Local times that the clock jumps over come together.
+                if following > tick:
+                    tick = following
+                    yield tick
+        except OverflowError:
+            return
+
+    def _next_local(self, after: datetime) -> datetime:
+        """Return the first local time of the schedule that is later than a local time."""
+        raise NotImplementedError
+
+    def _line(self, zone: str) -> str:
+        """Return what happens when, and the zone."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Daily:
+class Daily(OnWallClock):
     """Ticks at given local times of every day.
 
-    `horizon` is how far ahead ticks are put into the queue, `interval` how often that is renewed;
-    neither changes which instants tick, so neither counts in the text.
+    `horizon` is how far ahead ticks are put into the queue, and `interval` is how often that is
+    renewed. Neither changes which instants tick, so neither is part of the text.
     """
 
     times: tuple[time, ...]
@@ -107,19 +156,6 @@ class Daily:
         object.__setattr__(self, "horizon", horizon)
         object.__setattr__(self, "interval", interval)
 
-    @property
-    def text(self) -> str:
-        """The sorted times and the canonical zone."""
-        return self._line(self.canonical_zone)
-
-    def describe(self) -> str:
-        """Return the sorted times and the zone as given."""
-        return self._line(self.zone)
-
-    def next_after(self, instant: datetime) -> datetime:
-        """Return the first of the times that comes strictly later than the instant."""
-        return next_on_wall_clock(self, self.canonical_zone, instant, self._next_local)
-
     def _next_local(self, after: datetime) -> datetime:
         later = bisect_right(self.times, after.time())
         if later < len(self.times):
@@ -127,28 +163,22 @@ class Daily:
         return datetime.combine(after + _DAY, self.times[0])
 
     def _line(self, zone: str) -> str:
-        return f"daily at {', '.join(map(_shortest, self.times))} in {zone}"
+        # Without zeros that say nothing: 07:00, 07:00:30 or 07:00:00.500.
+        times = [each.isoformat().removesuffix("000").removesuffix(":00") for each in self.times]
+        return f"daily at {', '.join(times)} in {zone}"
 
 
 def ticks(schedule: Schedule, after: datetime, until: datetime | None = None) -> Iterator[datetime]:
     """Return the ticks later than `after` and not later than `until`, each computed when asked."""
     to_millis(after, "after")
+    if isinstance(schedule, OnWallClock):
+        found = schedule.ticks_after(after)
+    else:
+        found = _following(schedule, after)
     if until is None:
-        return _following(schedule, after)
-    last = from_millis(to_millis(until, "until"))
-    return takewhile(lambda tick: tick <= last, _following(schedule, after))
-
-
-def next_on_wall_clock(
-    schedule: Schedule, zone: str, instant: datetime, next_local: Callable[[datetime], datetime]
-) -> datetime:
-    """Return when the next local time comes, given how to find the one after a local time."""
-    clock = wall_clock(zone)
-    try:
-        shown = clock.highest_shown(from_millis(to_millis(instant)))
-        return clock.first_shown(next_local(shown))
-    except OverflowError as error:
-        raise EndOfTime(schedule, instant) from error
+        return found
+    to_millis(until, "until")
+    return takewhile(until.__ge__, found)
 
 
 def _following(schedule: Schedule, tick: datetime) -> Iterator[datetime]:
@@ -187,9 +217,3 @@ def _parsed_time(text: str) -> time:
     except ValueError:
         pass
     raise ValueError(f"times must be 'HH:MM' or 'HH:MM:SS' from 00:00 to 23:59:59, not {text!r}")
-
-
-def _shortest(local: time) -> str:
-    if local.microsecond:
-        return local.isoformat("milliseconds")
-    return local.isoformat("seconds" if local.second else "minutes")

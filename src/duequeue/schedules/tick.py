@@ -1,13 +1,13 @@
-"""Ticks: messages that a schedule puts in, and the keys that make each of them one."""
+"""Ticks, the messages that a schedule puts in, and the keys by which each is there only once."""
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Generic, NamedTuple, TypeVar
 
 from duequeue.instants import from_millis, to_millis
-from duequeue.message import MAX_KEY_LENGTH
+from duequeue.message import MAX_KEY_LENGTH, checked_text
 from duequeue.schedules.schedule import Schedule
 
 MAX_HASH_LENGTH = 64
@@ -16,38 +16,23 @@ _COMPUTED_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class ConfigHash:
-    """A name for a configuration, taken as it is: 1 to 64 characters without `/`."""
+    """The name of a configuration, taken as it is. It has 1 to 64 characters and no `/`."""
 
     text: str
 
     def __post_init__(self) -> None:
-        text = checked_part(self.text, "config_hash", MAX_HASH_LENGTH)
+        text = checked_text(self.text, "config_hash", MAX_HASH_LENGTH)
+        if "/" in text:
+            raise ValueError(f"config_hash must not contain '/', which ends it: {text!r}")
         object.__setattr__(self, "text", text)
-        if "/" in self.text:
-            raise ValueError(f"config_hash must not contain '/', which ends it: {self.text!r}")
 
     def __str__(self) -> str:
         return self.text
 
     @classmethod
     def of(cls, schedule: Schedule) -> "ConfigHash":
-        """Return the hash of a schedule's text: equal for schedules that tick alike."""
+        """Return the hash of a schedule's text, which is equal for schedules that tick alike."""
         return cls(sha256(schedule.text.encode()).hexdigest()[:_COMPUTED_LENGTH])
-
-
-def checked_part(text: str, argument: str, longest: int) -> str:
-    """Return a part of a key, or raise for one that no store could keep exactly."""
-    if not isinstance(text, str):
-        raise TypeError(f"{argument} must be a str, not {type(text).__name__}")
-    if not 1 <= len(text) <= longest:
-        raise ValueError(f"{argument} must have 1 to {longest} characters, not {len(text)}")
-    if "\0" in text:
-        raise ValueError(f"{argument} must not contain NUL: {text!r}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{argument} is not valid Unicode text: {text!r}") from error
-    return str.__str__(text)  # of a str that is an enum, an f-string would make something else
 
 
 T = TypeVar("T")
@@ -55,7 +40,7 @@ T = TypeVar("T")
 _TIME_LENGTH = len("2026-11-15T07:00:00.000Z")
 MAX_PREFIX_LENGTH = MAX_KEY_LENGTH - len("//") - MAX_HASH_LENGTH - _TIME_LENGTH
 
-# Read from the right: neither the hash nor the time can hold a slash, the prefix may.
+# A key is read from the right, because a prefix may hold slashes. Hash and time hold none.
 _TICK_KEY = re.compile(
     r"(.+)/([^/]+)/([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z)", re.DOTALL
 )
@@ -63,16 +48,19 @@ _TICK_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CronMessage(Generic[T]):
-    """What a cron puts in: the key comes from `at`, delivery at `deliver_at` or else at `at`."""
+    """A message of a cron. Its key comes from `at`; it is due at `deliver_at`, or else at `at`."""
 
     payload: T
     at: datetime
     deliver_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", _floored(self.at, "at"))
-        if self.deliver_at is not None:
-            object.__setattr__(self, "deliver_at", _floored(self.deliver_at, "deliver_at"))
+        at, deliver_at = self.at, self.deliver_at
+        # A schedule's own ticks are in UTC and whole; they are spared the way there and back.
+        if type(at) is not datetime or at.tzinfo is not UTC or at.microsecond % 1000:
+            object.__setattr__(self, "at", _floored(at, "at"))
+        if deliver_at is not None:
+            object.__setattr__(self, "deliver_at", _floored(deliver_at, "deliver_at"))
 
     @property
     def due_at(self) -> datetime:
@@ -89,9 +77,12 @@ class TickKey(NamedTuple):
 
 
 def tick_key(prefix: str, config_hash: ConfigHash, at: datetime) -> str:
-    """Return `<prefix>/<config hash>/<UTC time to the millisecond>`, sortable by time."""
-    time = _floored(at, "at").isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return f"{checked_prefix(prefix)}/{config_hash}/{time}"
+    """Return `<prefix>/<config hash>/<UTC time to the millisecond>`, sortable by time.
+
+    The prefix is one that `checked_prefix` has returned, and `at` that of a `CronMessage`.
+    """
+    time = at.isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"{prefix}/{config_hash.text}/{time}Z"
 
 
 def parse_tick_key(key: str) -> TickKey:
@@ -104,7 +95,7 @@ def parse_tick_key(key: str) -> TickKey:
 
 
 def find_tick(key: str) -> TickKey | None:
-    """Return the parts of a key, if it can be that of a tick."""
+    """Return the parts of a key, or None if it is not the key of a tick."""
     try:
         return parse_tick_key(key)
     except ValueError:
@@ -113,7 +104,7 @@ def find_tick(key: str) -> TickKey | None:
 
 def checked_prefix(prefix: str) -> str:
     """Return the prefix, or raise for one whose keys no store could keep."""
-    return checked_part(prefix, "prefix", MAX_PREFIX_LENGTH)
+    return checked_text(prefix, "prefix", MAX_PREFIX_LENGTH)
 
 
 def _floored(instant: datetime, argument: str) -> datetime:

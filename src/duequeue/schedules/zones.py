@@ -1,7 +1,7 @@
 """Zones of the tz database, and wall clocks on which every local time comes exactly once.
 
-Names, aliases and rules all come from the `tzdata` package, never from the system: every node that
-runs the same versions computes the same ticks, in a bare container as on a laptop.
+Names, aliases and rules all come from the `tzdata` package and never from the system, so that every
+node with the same version of it computes the same ticks, in a bare container as on a laptop.
 """
 
 from bisect import bisect_left
@@ -20,8 +20,8 @@ _TZDATA = files("tzdata")
 class WallClock:
     """The clock on a wall in one zone.
 
-    A local time comes at the first instant at which the clock shows it or a later time. One rule
-    for every day: skipped times come when the gap ends, repeated times the first time round.
+    A local time comes at the first instant at which the clock shows it or a later time. By this
+    one rule, skipped times come when the gap ends, and repeated times come the first time.
     """
 
     def __init__(self, rules: ZoneInfo) -> None:
@@ -30,9 +30,9 @@ class WallClock:
     def first_shown(self, local: datetime) -> datetime:
         """Return the instant at which a naive local time comes."""
         instant = local.replace(tzinfo=self._rules, fold=0).astimezone(UTC)
-        if self._shown(instant) == local:
+        if instant.astimezone(self._rules).replace(tzinfo=None, fold=0) == local:
             return instant
-        # In a gap, fold=1 reads the skipped time with the offset after it: an instant before it.
+        # In a gap, fold=1 reads the skipped time with the offset after the gap: an earlier instant.
         return self._turn(local.replace(tzinfo=self._rules, fold=1).astimezone(UTC), instant)
 
     def highest_shown(self, instant: datetime) -> datetime:
@@ -40,7 +40,7 @@ class WallClock:
         local = instant.astimezone(self._rules)
         if not local.fold:
             return local.replace(tzinfo=None)
-        # Turned back: all that the clock shows until it catches up, it has shown before.
+        # The clock was turned back. Until it catches up, it only shows what it has shown before.
         first_time = local.replace(fold=0).astimezone(UTC)
         return self._shown(self._turn(first_time, instant) - MILLISECOND)
 
@@ -68,7 +68,7 @@ def wall_clock(zone: str) -> WallClock:
 
 
 def canonical_name(zone: str) -> str:
-    """Return the one name that all aliases of a zone share, or raise naming the nearest zone."""
+    """Return the one name that all aliases of a zone share, or raise and name the nearest zone."""
     if not isinstance(zone, str):
         raise TypeError(f"zone must be the name of a zone, not {type(zone).__name__}: {zone!r}")
     if zone not in _names():
@@ -85,9 +85,9 @@ def _names() -> frozenset[str]:
 
 @cache
 def _links() -> Mapping[str, str]:
-    """Map every alias to its target: the lines `L <target> <alias>` of the compact database."""
+    """Map every alias to its target, by the lines `L <target> <alias>` of the compact database."""
     text = _TZDATA.joinpath("zoneinfo", "tzdata.zi").read_text("utf-8")
-    links = (line.split() for line in text.splitlines() if line.startswith("L "))
+    links = [line.split() for line in text.splitlines() if line.startswith("L ")]
     return {alias: target for _, target, alias in links}
 
 

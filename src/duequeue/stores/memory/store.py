@@ -27,7 +27,7 @@ class MemoryStore:
     def __init__(self, table: MemoryTable, settling: MemorySettling, crons: MemoryCrons) -> None:
         self._table = table
         self._settling = settling
-        self.cron = MemoryCronTable(table, settling, crons)
+        self.cron = MemoryCronTable(table, settling, crons, self._offer)
 
     @at_once
     def offer(

@@ -134,7 +134,7 @@ SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
 -- name: record_migration
 INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
 
--- name: glance_at_cron
+-- name: look_at_cron
 -- All that an idle refresh asks: one row, and with it the ticks from an instant on.
 SELECT
     cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
@@ -178,13 +178,13 @@ WHERE
     AND config_hash = :config_hash AND tick_at = :tick_at;
 
 -- name: recall_ticks
-SELECT tick_at FROM duequeue_tick
+-- The ticks from an instant on, and up to which instant ticks are no longer remembered one by one.
+SELECT tick_at, FALSE AS is_forgotten_until FROM duequeue_tick
 WHERE
     kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
-    AND tick_at >= :since;
-
--- name: recall_forgotten
-SELECT forgotten_until FROM duequeue_forgotten_tick
+    AND tick_at >= :since
+UNION ALL
+SELECT forgotten_until, TRUE FROM duequeue_forgotten_tick
 WHERE kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash;
 
 -- name: remember_ticks
