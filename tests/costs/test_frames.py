@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from duequeue import Delivery, Queue
+from duequeue import Daily, Delivery, ManualClock, Queue
 from tests.costs.frames import Frames, frames_of
 
 DAY = timedelta(days=1)
@@ -53,6 +54,22 @@ def test_an_ack(queue: Queue[Any]) -> None:
     fill(queue)
     deliveries: Iterator[Delivery[Any]] = iter(queue.try_poll_many(2 * WARM_UP))
     assert_at_most(Frames(25, 17), cost_when_warm(lambda: next(deliveries).ack()))
+
+
+def test_a_daily_schedule_of_six_ticks(tmp_path: Path, clock: ManualClock) -> None:
+    with (
+        Queue[str].open(f"sqlite:///{tmp_path / 'queue.db'}", "orders", clock=clock) as queue,
+        Queue[str].open("memory:warm", "orders", clock=clock) as other,
+    ):
+        # The first cron of a process reads the zones and starts a thread.
+        other.cron.install_daily_schedule("reports", Daily(["09:00"], "Europe/Berlin"), "hello")
+
+        def install() -> None:
+            schedule = Daily(["07:00", "12:00", "19:00"], "Europe/Berlin")
+            queue.cron.install_daily_schedule("reports", schedule, "hello")
+
+        assert_at_most(Frames(220, 32), frames_of(install))
+        assert queue.stats().future == 6
 
 
 def fill(queue: Queue[Any]) -> None:
