@@ -522,7 +522,7 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     program = """if True:
         import resource
         import time
-        from duequeue.stores.sql.postgres.bulk.backend import detached
+        from duequeue.stores.sql.postgres.bulk import detached
         from duequeue.stores.sql.postgres.bulk.detached import detach
 
         print(detach(lambda tell: 1 / 0))
