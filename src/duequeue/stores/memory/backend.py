@@ -36,9 +36,9 @@ _databases = Shared(MemoryDatabase)
 class MemoryBackend:
     """`memory:` or `memory:name`; see `port.store.Backend`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._database = _databases.get(name)
+    def __init__(self, url: str) -> None:
+        self._name = url.partition(":")[2]
+        self._database = _databases.get(self._name)
 
     @property
     def address(self) -> str:

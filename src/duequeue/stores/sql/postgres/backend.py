@@ -20,8 +20,8 @@ DIALECT = "postgres"
 class PostgresBackend:
     """One database of one server; see `port.store.Backend`."""
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        self._settings = settings
+    def __init__(self, url: str) -> None:
+        self._settings = PostgresSettings.from_url(url)
 
     @property
     def address(self) -> str:

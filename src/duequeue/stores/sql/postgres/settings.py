@@ -8,6 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.url import refuse_unencoded_credentials, split_options
 
 # How long to wait for a free connection before the retry policy takes over.
 POOL_TIMEOUT = 1.0
@@ -63,6 +64,20 @@ class PostgresSettings:
             raise ValueError("url has a port that is not a whole number from 1 to 65535")
         if self.pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
+
+    @classmethod
+    def from_url(cls, url: str) -> "PostgresSettings":
+        """Parse a URL: our own options are taken out of it, and libpq reads the rest."""
+        refuse_unencoded_credentials(url)
+        location, options = split_options(url)
+        pool_size = options.pop("pool_size", "10")
+        if not pool_size.isdecimal():
+            raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
+        pooler = options.pop("pooler", "session")
+        if pooler not in {"session", "transaction"}:
+            raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+        rest = "&".join(f"{name}={value}" for name, value in options.items())
+        return cls(f"{location}?{rest}", int(pool_size), pooler == "transaction")
 
     @cached_property
     def address(self) -> Address:

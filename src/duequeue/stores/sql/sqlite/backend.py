@@ -9,23 +9,20 @@ from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.session import BorrowedSqliteSession, SqliteSession
+from duequeue.stores.sql.sqlite.settings import SqliteSettings
 from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.threaded import InlineSession, ThreadedSession
 
 DIALECT = "sqlite"
-SYNCHRONOUS = ("full", "normal")
 
 
 class SqliteBackend:
     """One file; see `port.store.Backend`."""
 
-    def __init__(self, path: str, synchronous: str = "full") -> None:
-        if path in {"", ":memory:"}:
-            raise ValueError("url names no SQLite file: use sqlite:///app.db, or memory: for none")
-        if synchronous not in SYNCHRONOUS:
-            raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
-        self._path = str(Path(path).resolve())  # also once the process has changed its folder
-        self._synchronous = synchronous
+    def __init__(self, url: str) -> None:
+        settings = SqliteSettings.from_url(url)
+        self._path = str(Path(settings.path).resolve())  # the process may change its folder
+        self._synchronous = settings.synchronous
 
     @property
     def address(self) -> str:

@@ -18,6 +18,7 @@ from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
+from duequeue.stores.sql.sqlite.settings import SqliteSettings
 
 LAST_ID = 2**63 - 1
 
@@ -86,9 +87,13 @@ class SqliteSnapshots:
 class BulkSqliteBackend:
     """One file; see `bulk.BulkBackend`."""
 
-    def __init__(self, path: str, synchronous: str) -> None:
-        self._path = path
-        self._synchronous = synchronous
+    def __init__(self, url: str) -> None:
+        self._path, self._synchronous = SqliteSettings.from_url(url)
+        if not Path(self._path).is_absolute():
+            raise ValueError(
+                "url must name an absolute path, such as sqlite:////var/lib/app.db, because "
+                "other processes work in other folders"
+            )
 
     def bulk_session(self) -> Session:
         """Connect once."""

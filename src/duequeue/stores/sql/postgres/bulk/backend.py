@@ -38,8 +38,8 @@ class BulkPostgresSession(PostgresSession):
 class BulkPostgresBackend:
     """One database of one server; see `bulk.BulkBackend`."""
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        self._settings = settings
+    def __init__(self, url: str) -> None:
+        self._settings = PostgresSettings.from_url(url)
 
     def bulk_session(self) -> Session:
         """Use a pool of connections."""
