@@ -23,6 +23,7 @@ class SqliteBackend:
         settings = SqliteSettings.from_url(url)
         self._path = str(Path(settings.path).resolve())  # the process may change its folder
         self._synchronous = settings.synchronous
+        self._session: SqliteSession | None = None
 
     @property
     def address(self) -> str:
@@ -36,7 +37,8 @@ class SqliteBackend:
 
     def session(self) -> Session:
         """Connect once."""
-        return SqliteSession(self._path, self._synchronous)
+        self._session = SqliteSession(self._path, self._synchronous)
+        return self._session
 
     def async_session(self) -> AsyncSession:
         """Connect once, on a thread: `sqlite3` only blocks."""
@@ -59,8 +61,10 @@ class SqliteBackend:
         return schema_script(DIALECT)
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not tell its kind
-        """Watch the file."""
-        return FileAlerts(self._path, on_alert)
+        """Watch the file through the queue's session, whose own commits do not show there."""
+        if self._session is None:
+            raise RuntimeError("open the queue's session before its alerts")
+        return FileAlerts(self._session, on_alert)
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool

@@ -59,7 +59,7 @@ class SqliteSession:
     """
 
     def __init__(self, path: str, synchronous: str) -> None:
-        self._path = path
+        self.path = path
         self._synchronous = synchronous
         self._file = FileConnection(partial(_connect, path, synchronous))
         self._durability: Durability | None = None
@@ -79,6 +79,15 @@ class SqliteSession:
                 raise
             return result
 
+    def foreign_version(self) -> object:
+        """Return a value that changes with every commit by another connection, and by no own one.
+
+        SQLite counts them on each connection for itself.
+        """
+        with self._translated(), self._file.in_use() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            return connection, version
+
     def close(self) -> None:
         """Close the connection."""
         self._file.close()
@@ -91,7 +100,7 @@ class SqliteSession:
         try:
             yield
         except sqlite3.Error as error:
-            raise translate(error, self._path) from error
+            raise translate(error, self.path) from error
 
 
 class BorrowedSqliteSession:
