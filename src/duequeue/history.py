@@ -9,7 +9,12 @@ from duequeue.clock import Clock, SystemClock
 from duequeue.connect import backend_for
 from duequeue.drive.actions import performer, retrying
 from duequeue.drive.steps import drive
-from duequeue.flows.arguments import checked_limit
+from duequeue.flows.arguments import (
+    checked_clock,
+    checked_flag,
+    checked_limit,
+    checked_retry,
+)
 from duequeue.instants import EPOCH, from_millis, to_millis
 from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.port.store import Backend, Operation, Session
@@ -58,14 +63,16 @@ class History(Closing):
     ) -> "History":
         """Open the history in the database that the URL names."""
         backend = backend_for(url)
-        session, policy = backend.session(), RetryPolicy() if retry is None else retry
+        policy = checked_retry(RetryPolicy() if retry is None else retry)
+        given_clock = checked_clock(SystemClock() if clock is None else clock)
+        open_table = partial(backend.open_history, migrate=checked_flag(migrate, "migrate"))
+        session = backend.session()
         try:
-            opening = retrying(policy, partial(backend.open_history, migrate=migrate))
-            table = drive(opening, performer(session))
+            table = drive(retrying(policy, open_table), performer(session))
         except BaseException:
             session.close()
             raise
-        return cls(backend, table, session, SystemClock() if clock is None else clock, policy)
+        return cls(backend, table, session, given_clock, policy)
 
     def days(self) -> list[HistoryDay]:
         """Tell on which days messages of which queues were settled, the oldest first."""
