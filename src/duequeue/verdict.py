@@ -57,17 +57,29 @@ class Rules(NamedTuple):
     max_attempts: int | None
 
 
+def as_raised(outcome: object) -> object:
+    """Return what a handler returned, but make of an exception class what `raise` would make."""
+    if not isinstance(outcome, type) or not issubclass(outcome, BaseException):
+        return outcome
+    try:
+        return outcome()
+    except Exception as error:  # noqa: BLE001 - any error counts as the handler's own
+        name = outcome.__name__
+        return TypeError(
+            f"the handler returned the class {name}, which cannot be raised as it is: {error}"
+        )
+
+
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
     """Decide by what a handler returned or raised; an exception counts the same either way."""
+    if outcome is None:  # as nearly always
+        return ACKED
+    outcome = as_raised(outcome)
     match outcome:
-        case None:  # as nearly always
-            return ACKED
         case Bury(reason=reason):
             return Parked(reason)
         case Retry(delay=delay):
             return _again(outcome, attempt, rules, delay)
-        case type() if outcome is Retry:  # as `raise Retry` would be
-            return _again(Retry(), attempt, rules, None)
         case BaseException():
             return _again(outcome, attempt, rules, None)
         case _:
