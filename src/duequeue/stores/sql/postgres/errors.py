@@ -19,7 +19,6 @@ _TRANSIENT = (
     codes.TooManyConnections,
     codes.ConfigurationLimitExceeded,
     codes.ReadOnlySqlTransaction,
-    codes.CheckViolation,  # ours have none but the partitions: a day of the history is made anew
     PoolTimeout,
     TooManyRequests,
 )
@@ -47,7 +46,7 @@ def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClose
 
 def is_transient(error: psycopg.Error) -> bool:
     """Tell whether the same operation may succeed later."""
-    if isinstance(error, _TRANSIENT):
+    if isinstance(error, _TRANSIENT) or _misses_a_day(error):
         return True
     if error.sqlstate is not None:
         return error.sqlstate.startswith("08")
@@ -59,3 +58,16 @@ def is_transient(error: psycopg.Error) -> bool:
 def must_reconnect(error: psycopg.Error) -> bool:
     """Tell whether a live connection leads to the wrong server: a demoted primary reads only."""
     return isinstance(error, codes.ReadOnlySqlTransaction)
+
+
+def _misses_a_day(error: psycopg.Error) -> bool:
+    """Return whether the history has no partition for a row; the next try creates it.
+
+    PostgreSQL reports this as a violated check, but names a constraint only for a real one.
+    """
+    diag = error.diag
+    return (
+        isinstance(error, codes.CheckViolation)
+        and diag.table_name == "duequeue_history"
+        and diag.constraint_name is None
+    )
