@@ -13,7 +13,7 @@ from duequeue.events.events import Events
 from duequeue.flows.group_commit import Ferry
 from duequeue.instants import to_millis
 from duequeue.port.alerts import Alerts
-from duequeue.port.store import NOBODY, Operation, Steps, Store
+from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.lookout import Lookout
 
@@ -73,7 +73,7 @@ class Context(Generic[T]):
         """Return in whose name an offer tells the other processes itself, if it does."""
         if self._is_far(due_at, now):
             return None
-        return NOBODY if self.alerts is None else self.alerts.sender()
+        return ANONYMOUS_SENDER if self.alerts is None else self.alerts.sender()
 
     def announce(self, due_at: int, now: int, *, told: bool = False) -> Flow[None]:
         """Tell the waiting, here and elsewhere, that a message was just stored for `due_at`."""

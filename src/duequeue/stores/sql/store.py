@@ -6,7 +6,7 @@ from typing import NamedTuple
 from duequeue.message import OfferOutcome
 from duequeue.port.history_table import SettledRow
 from duequeue.port.store import (
-    NOBODY,
+    ANONYMOUS_SENDER,
     Burial,
     Claimed,
     Counts,
@@ -209,7 +209,7 @@ class SqlStore:
 
     def notify(self, due_at: int) -> Steps[None]:
         """Tell everybody, this process included: it cannot know when the caller commits."""
-        yield Query("notify_waiters", {"note": self._note(NOBODY, due_at)})
+        yield Query("notify_waiters", {"note": self._note(ANONYMOUS_SENDER, due_at)})
 
     def borrowed(self) -> "SqlStore":
         """Return a store that claims from the beginning: a claim may yet be rolled back."""
