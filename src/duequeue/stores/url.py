@@ -1,4 +1,4 @@
-"""How the URLs of stores are taken apart; no message here shows any part of a user or password."""
+"""How the URLs of stores are taken apart. No error here shows any part of a user or password."""
 
 import re
 
