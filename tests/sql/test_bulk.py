@@ -539,7 +539,7 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     )
     told = done.stdout.splitlines()
     assert told[0] == "division by zero"
-    assert told[1] == "its process said nothing for 0.01 s"
+    assert told[1] == "its process did not answer within 0.01 s"
     assert "Too many open files" in told[2]
 
 

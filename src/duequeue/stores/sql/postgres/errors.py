@@ -1,4 +1,4 @@
-"""Which PostgreSQL errors may pass, and what to say of the rest."""
+"""Which PostgreSQL errors are worth a retry, and how they are raised."""
 
 import psycopg
 from psycopg import errors as codes
@@ -22,7 +22,7 @@ _TRANSIENT = (
     PoolTimeout,
     TooManyRequests,
 )
-# A refused login carries no code, only the server's words.
+# A refused login carries no code, only the server's message.
 _REFUSALS = (
     "authentication failed",
     "no password supplied",
@@ -37,7 +37,7 @@ _REFUSALS = (
 
 
 def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClosed:
-    """Return the DueQueue error that stands for a driver's error."""
+    """Return the DueQueue error for a driver's error."""
     if isinstance(error, PoolClosed):
         return QueueClosed("the queue was closed while this call ran")
     kind = StoreUnavailable if is_transient(error) else StoreError
@@ -45,18 +45,18 @@ def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClose
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Tell whether the same operation may succeed later."""
+    """Return whether the same operation may succeed later."""
     if isinstance(error, _TRANSIENT) or _misses_a_day(error):
         return True
     if error.sqlstate is not None:
         return error.sqlstate.startswith("08")
-    # Without a code the server said nothing, or closed the door: the connection is lost.
+    # An error without a code means that the server did not answer or refused the connection.
     lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return lost and not any(words in str(error) for words in _REFUSALS)
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Tell whether a live connection leads to the wrong server: a demoted primary reads only."""
+    """Return whether the connection leads to the wrong server, namely a demoted primary."""
     return isinstance(error, codes.ReadOnlySqlTransaction)
 
 

@@ -1,4 +1,4 @@
-"""How an SQLite file is named in a URL, and how it is opened."""
+"""How a URL names an SQLite file."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class SqliteSettings(NamedTuple):
         location, options = split_options(url)
         slashed = location.partition(":")[2]
         if not slashed.startswith("///"):
-            raise ValueError("url of an SQLite file has three slashes: sqlite:///app.db")
+            raise ValueError("the url of an SQLite file has three slashes, as in sqlite:///app.db")
         path = unquote(slashed.removeprefix("///"))
         if path in {"", ":memory:"}:
             raise ValueError(
