@@ -1,4 +1,4 @@
-"""Events as structured log records: an ordinary listener."""
+"""A listener that writes events as structured log records."""
 
 import logging
 from collections.abc import Callable
@@ -16,17 +16,18 @@ class Observable(Protocol):
 
     @property
     def name(self) -> str:
-        """The name it was opened under."""
+        """The name under which it was opened."""
 
     @property
     def events(self) -> Events:
-        """What happens in it."""
+        """Its events."""
 
 
 def log_events(queue: Observable) -> Callable[[], None]:
-    """Log what happens in a queue to `duequeue.events`, and return the undoing.
+    """Log the events of a queue to `duequeue.events`; return a function that stops it.
 
-    The everyday is DEBUG, the rest INFO. Each record has the event's fields in `record.duequeue`.
+    Ordinary events are logged at DEBUG, failures at INFO. Each record has the event's fields in
+    `record.duequeue`.
     """
     return queue.events.subscribe(_log)
 
