@@ -65,7 +65,7 @@ class RetryPolicy:
 
 
 def _jittered(ceiling: float) -> float:
-    """Spread a delay out, but never so short that what failed is hammered."""
+    """Shorten a delay at random, but to no less than half, to spread the retries out."""
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - no secret
 
 

@@ -11,7 +11,7 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def encode_headers(headers: Mapping[str, str] | None) -> str | None:
-    """Return headers as a store keeps them; None stands for none."""
+    """Return headers as a store keeps them, which is None for no headers."""
     if headers is None:
         return None
     given: object = headers
@@ -26,7 +26,7 @@ def encode_headers(headers: Mapping[str, str] | None) -> str | None:
     except UnicodeEncodeError as error:
         raise ValueError(f"headers are not valid Unicode text: {headers!r}") from error
     if (size := len(text.encode())) > MAX_HEADERS_BYTES:
-        raise ValueError(f"headers take {size} bytes, the limit is {MAX_HEADERS_BYTES}")
+        raise ValueError(f"headers take {size} bytes, but the limit is {MAX_HEADERS_BYTES}")
     return text
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a message after its handler: a pure decision."""
+"""What becomes of a message after its handler has ended, as a pure decision."""
 
 import traceback
 from datetime import timedelta
@@ -9,7 +9,10 @@ from duequeue.instants import span_to_millis
 
 
 class Retry(Exception):
-    """Return or raise it in a handler: deliver this again, after a delay or the usual backoff."""
+    """Returned or raised by a handler to have the message delivered again.
+
+    It comes after the given delay, or else after the usual backoff.
+    """
 
     def __init__(self, delay: timedelta | None = None) -> None:
         if delay is not None and span_to_millis(delay, "delay") < 0:
@@ -19,7 +22,7 @@ class Retry(Exception):
 
 
 class Bury(Exception):
-    """Return or raise it in a handler: park this out of the queue."""
+    """Returned or raised by a handler to have the message buried."""
 
     def __init__(self, reason: str) -> None:
         if not isinstance(reason, str):
@@ -29,20 +32,20 @@ class Bury(Exception):
 
 
 class Acked(NamedTuple):
-    """Handled: delete it."""
+    """The message was handled and is to be deleted."""
 
 
 ACKED = Acked()
 
 
 class Released(NamedTuple):
-    """To be delivered again after a delay."""
+    """The message is to be delivered again after a delay."""
 
     delay: timedelta
 
 
 class Parked(NamedTuple):
-    """To be buried."""
+    """The message is to be buried."""
 
     reason: str
 
@@ -51,7 +54,7 @@ Verdict: TypeAlias = Acked | Released | Parked
 
 
 class Rules(NamedTuple):
-    """How failures are answered."""
+    """What a consumer does about failures: how long to wait, and when to bury."""
 
     backoff: Backoff
     max_attempts: int | None
@@ -71,7 +74,7 @@ def as_raised(outcome: object) -> object:
 
 
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
-    """Decide by what a handler returned or raised; an exception counts the same either way."""
+    """Decide by what a handler returned or raised; a returned exception counts as raised."""
     if outcome is None:  # as nearly always
         return ACKED
     outcome = as_raised(outcome)
