@@ -93,8 +93,8 @@ def _again(
     error: BaseException, attempt: int, rules: Rules, delay: timedelta | None
 ) -> Released | Parked:
     if rules.max_attempts is not None and attempt >= rules.max_attempts:
-        told = "".join(traceback.format_exception(error))
-        return Parked(f"max_attempts: failed {attempt} times, the last time with\n{told}")
+        shown = "".join(traceback.format_exception(error))
+        return Parked(f"max_attempts: failed {attempt} times, the last time with\n{shown}")
     if delay is None:
         delay = rules.backoff.delay(attempt)
         span_to_millis(delay, "the backoff's delay")

@@ -29,7 +29,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Offered(Event):
-    """Messages were offered together, so many of them with each outcome."""
+    """Messages were offered together; the fields count them by outcome."""
 
     created: int
     updated: int
@@ -127,13 +127,13 @@ class Events:
         """
         if not callable(listener):
             raise TypeError(f"listener must be callable, not {type(listener).__name__}")
-        told = partial(listener)  # a distinct object, in case a listener subscribes twice
+        subscribed = partial(listener)  # a distinct object, in case a listener subscribes twice
         with self._lock:
-            self.listeners = (*self.listeners, told)
+            self.listeners = (*self.listeners, subscribed)
 
         def unsubscribe() -> None:
             with self._lock:
-                self.listeners = tuple(each for each in self.listeners if each is not told)
+                self.listeners = tuple(each for each in self.listeners if each is not subscribed)
 
         return unsubscribe
 

@@ -19,7 +19,7 @@ Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
 
 # The sender of a wake-up from inside a caller's transaction. No process has this name, so every
-# process reacts to it, this one included: it cannot know when the caller commits.
+# process reacts to it, this one included, because it cannot know when the caller commits.
 ANONYMOUS_SENDER = "-"
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from select import select
 from typing import NoReturn
 
-Tell = Callable[[str], None]
-Work = Callable[[Tell], None]
+Answer = Callable[[str], None]
+Work = Callable[[Answer], None]
 
 CAN_DETACH = hasattr(os, "fork")  # not on Windows
 _STANDARD = range(3)
@@ -28,7 +28,7 @@ def detach(work: Work) -> str:
     If the work fails before it answers, return the reason.
     """
     reading, writing = os.pipe()
-    with os.fdopen(reading) as told:
+    with os.fdopen(reading) as pipe:
         try:
             child = os.fork()
             if child == 0:
@@ -37,8 +37,8 @@ def detach(work: Work) -> str:
             os.close(writing)
         with suppress(ChildProcessError):  # if this process ignores the end of its children
             os.waitpid(child, 0)
-        answers, _, _ = select([told], [], [], _PATIENCE)
-        return told.read() if answers else f"its process did not answer within {_PATIENCE} s"
+        answers, _, _ = select([pipe], [], [], _PATIENCE)
+        return pipe.read() if answers else f"its process did not answer within {_PATIENCE} s"
 
 
 def _be_detached(work: Work, writing: int) -> NoReturn:
@@ -46,17 +46,17 @@ def _be_detached(work: Work, writing: int) -> NoReturn:
         _forget_the_planner(writing)
         os.setsid()  # so that it does not end with its process group
         if os.fork() == 0:  # a grandchild never becomes our zombie
-            work(partial(_tell, writing))
+            work(partial(_answer, writing))
     except Exception as error:  # noqa: BLE001 - the waiting process returns it
         with suppress(OSError):  # unless the work has answered already
-            _tell(writing, str(error))
+            _answer(writing, str(error))
     finally:
         os._exit(0)
 
 
-def _tell(writing: int, words: str) -> None:
-    with os.fdopen(writing, "w") as telling:
-        telling.write(words)
+def _answer(writing: int, words: str) -> None:
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(words)
 
 
 def _forget_the_planner(kept: int) -> None:

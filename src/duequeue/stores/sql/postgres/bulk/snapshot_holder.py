@@ -8,7 +8,7 @@ from typing import NamedTuple
 import psycopg
 
 from duequeue.errors import StoreError
-from duequeue.stores.sql.postgres.bulk.detached import Tell, detach
+from duequeue.stores.sql.postgres.bulk.detached import Answer, detach
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -45,12 +45,12 @@ class _Holder(NamedTuple):
     ends_at: float
     owner: int  # the parent process of Spark's workers, which themselves come and go
 
-    def run(self, tell: Tell) -> None:
+    def run(self, answer: Answer) -> None:
         with closing(self._connect()) as listening, closing(self._connect()) as holding:
             listening.execute(_LISTEN)
             holding.execute(BEGIN)
             ((snapshot,),) = holding.execute(_EXPORT).fetchall()
-            tell(_TAKEN + snapshot)
+            answer(_TAKEN + snapshot)
             self._wait(listening, snapshot)
 
     def _connect(self) -> psycopg.Connection:
@@ -61,8 +61,8 @@ class _Holder(NamedTuple):
     def _wait(self, listening: psycopg.Connection, snapshot: str) -> None:
         unread = {f"{snapshot} {number}" for number in range(self.parts)}
         while unread and _is_running(self.owner) and (left := self.ends_at - monotonic()) > 0:
-            for told in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
-                unread.discard(told.payload)
+            for notification in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
+                unread.discard(notification.payload)
 
 
 def _is_running(process: int) -> bool:
