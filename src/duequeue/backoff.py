@@ -1,6 +1,7 @@
 """How long to wait between tries, and when to give up."""
 
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -67,12 +68,14 @@ class RetryPolicy:
 
 
 def _jittered(ceiling: float) -> float:
-    """Spread a delay out, but never so short that what failed is hammered."""
+    """Shorten a delay at random, but to no less than half, to spread the retries out."""
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - no secret
 
 
-def _check_growth(first: timedelta, longest: timedelta, factor: float) -> None:
+def _check_growth(first: timedelta, longest: timedelta, factor: object) -> None:
     positive_millis(first, "first")
     positive_millis(longest, "longest")
-    if factor < 1:
-        raise ValueError(f"factor must be at least 1, not {factor!r}")
+    if not isinstance(factor, int | float) or isinstance(factor, bool):
+        raise TypeError(f"factor must be a number, not {type(factor).__name__}")
+    if not 1 <= factor <= sys.float_info.max:
+        raise ValueError(f"factor must be at least 1, and finite, not {factor!r}")

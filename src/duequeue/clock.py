@@ -10,7 +10,7 @@ from duequeue.instants import to_millis
 
 
 class Clock(Protocol):
-    """Anything that can tell the time as an aware datetime."""
+    """Anything that returns the present time as an aware datetime."""
 
     def now(self) -> datetime:
         """Return the present instant."""
@@ -39,7 +39,7 @@ def _system_millis() -> int:
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it; whoever waits on it is woken."""
+    """A clock that stands still until a test moves it, which wakes those who wait on it."""
 
     def __init__(self, start: datetime) -> None:
         to_millis(start, "start")
@@ -66,7 +66,7 @@ class ManualClock:
         self._tell()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after every move; returns the way to unsubscribe."""
+        """Call `listener` after every move; return a function that unsubscribes it."""
         with self._lock:
             self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

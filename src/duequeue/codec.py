@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 class Codec(Protocol[Value]):
-    """Turns payloads into bytes and back; any error out of `decode` means undecodable."""
+    """Turns payloads into bytes and back; any error from `decode` means undecodable."""
 
     @property
     def type_name(self) -> str:
@@ -69,13 +69,13 @@ class BytesCodec:
 
 
 class TypedCodec(Generic[T]):
-    """A dataclass or `msgspec.Struct`, as JSON that is validated on the way out."""
+    """Values of a dataclass or `msgspec.Struct`, as JSON that is validated when it is decoded."""
 
     def __init__(self, payload_type: type[T]) -> None:
         if not _has_fields(payload_type):
             raise TypeError(
                 f"codec: {payload_type!r} is neither str, bytes, a dataclass nor a msgspec.Struct; "
-                "give an object with type_name, encode and decode instead"
+                "pass an object with type_name, encode and decode instead"
             )
         self.type_name = payload_type.__qualname__
         self._payload_type = payload_type
@@ -101,9 +101,9 @@ def _encode_json(value: object, /) -> bytes:
     except TypeError as error:
         reason = "the keys of a dict must be strings" if "str keys" in str(error) else error
         raise TypeError(f"payload cannot be written as JSON: {reason}") from error
-    # JSON has no word for these numbers, and the encoder would silently say null.
+    # JSON has no notation for these numbers, and the encoder silently writes null.
     if b"null" in data and not _all_finite(msgspec.to_builtins(value)):
-        raise ValueError("payload holds a number that JSON cannot say: nan or an infinity")
+        raise ValueError("payload holds nan or an infinity, which JSON cannot express")
     return data
 
 
@@ -120,7 +120,7 @@ def _all_finite(value: object) -> bool:
 
 
 def codec_for(choice: Any) -> Codec[Any]:
-    """Return the codec a user asked for: None is JSON, a type is its codec, a codec is itself."""
+    """Return the codec that a user chose: None means JSON, a type its codec, a codec itself."""
     codec = _codec_for(choice)
     checked_type_name(codec.type_name)
     return codec
@@ -136,7 +136,7 @@ def _codec_for(choice: Any) -> Codec[Any]:
     if isinstance(choice, type):
         return TypedCodec(choice)
     if not _is_codec(choice):
-        raise TypeError(f"codec must have type_name, encode and decode; {choice!r} has not")
+        raise TypeError(f"codec must have type_name, encode and decode, which {choice!r} lacks")
     return cast("Codec[Any]", choice)
 
 

@@ -1,45 +1,33 @@
-"""From a URL to a backend; the only place that knows every store."""
+"""From a URL's scheme to a backend; the only module that knows every store."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
+from collections.abc import Callable, Iterable
 
 from duequeue.errors import MissingExtra
 from duequeue.port.bulk import BulkBackend
 from duequeue.port.store import Backend
 
-if TYPE_CHECKING:
-    from duequeue.stores.sql.postgres.settings import PostgresSettings
-
-
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def backend_for(url: str) -> Backend:
-    """Return the backend that a URL names. Nothing is contacted yet."""
-    if not isinstance(url, str):
-        raise TypeError(f"url must be a str, not {type(url).__name__}")
-    scheme = url.partition(":")[0].lower()
+    """Return the backend that a URL names, without contacting it."""
+    scheme = _scheme_of(url)
     if scheme not in _BACKENDS:
-        # What has no scheme may be of any form, with a password anywhere in it.
+        # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
-        raise ValueError(
-            f"url{shown} names no store; known are: "
-            + ", ".join(f"{known}:" for known in _BACKENDS)
-        )
+        raise ValueError(f"url{shown} names no store; known are: {_listed(_BACKENDS)}")
     return _BACKENDS[scheme](url)
 
 
 def bulk_backend_for(url: str) -> BulkBackend:
-    """Return the database that a URL names, for whole batches from many processes."""
-    backend_for(url)  # says what is wrong with it
-    scheme = url.partition(":")[0].lower()
+    """Return the backend for whole batches from many processes, without contacting it."""
+    backend_for(url)  # raises if there is anything wrong with the URL
+    scheme = _scheme_of(url)
     if scheme not in _BULK_BACKENDS:
         raise ValueError(
             f"url starts with {scheme!r}, which other processes cannot reach; known are: "
-            + ", ".join(f"{known}:" for known in _BULK_BACKENDS)
+            + _listed(_BULK_BACKENDS)
         )
     try:
         return _BULK_BACKENDS[scheme](url)
@@ -49,47 +37,39 @@ def bulk_backend_for(url: str) -> BulkBackend:
 
 def absolute(url: str) -> str:
     """Return a URL that means the same in a process with another working folder."""
-    location, mark, options = url.partition("?")
-    scheme, _, path = location.partition(":///")
-    if scheme.lower() != "sqlite":
+    if _scheme_of(url) != "sqlite":
         return url
-    return f"{scheme}:///{quote(str(Path(unquote(path)).absolute()))}{mark}{options}"
+    from duequeue.stores.sql.sqlite.settings import absolute_url
+
+    return absolute_url(url)
+
+
+def _scheme_of(url: str) -> str:
+    if not isinstance(url, str):
+        raise TypeError(f"url must be a str, not {type(url).__name__}")
+    return url.partition(":")[0].lower()
+
+
+def _listed(schemes: Iterable[str]) -> str:
+    return ", ".join(f"{scheme}:" for scheme in schemes)
 
 
 def _memory(url: str) -> Backend:
     from duequeue.stores.memory.backend import MemoryBackend
 
-    return MemoryBackend(url.partition(":")[2])
+    return MemoryBackend(url)
 
 
 def _sqlite(url: str) -> Backend:
     from duequeue.stores.sql.sqlite.backend import SqliteBackend
 
-    return SqliteBackend(*_file_settings(url))
+    return SqliteBackend(url)
 
 
 def _bulk_sqlite(url: str) -> BulkBackend:
     from duequeue.stores.sql.sqlite.bulk import BulkSqliteBackend
 
-    path, synchronous = _file_settings(url)
-    if not Path(path).is_absolute():
-        raise ValueError(
-            "url must name an absolute path, such as sqlite:////var/lib/app.db: "
-            "other processes work in other folders"
-        )
-    return BulkSqliteBackend(path, synchronous)
-
-
-def _file_settings(url: str) -> tuple[str, str]:
-    """Return the path and how to synchronize."""
-    location, options = _split_options(url)
-    path = location.partition(":")[2]
-    if not path.startswith("///"):
-        raise ValueError("url of an SQLite file has three slashes: sqlite:///app.db")
-    synchronous = options.pop("synchronous", "full")
-    if options:
-        raise ValueError(f"url has unknown options {sorted(options)}; known is: synchronous")
-    return unquote(path.removeprefix("///")), synchronous
+    return BulkSqliteBackend(url)
 
 
 def _postgres(url: str) -> Backend:
@@ -99,49 +79,16 @@ def _postgres(url: str) -> Backend:
         raise MissingExtra(
             "PostgreSQL needs psycopg and its pool: pip install 'duequeue[postgres]'"
         ) from error
-    return PostgresBackend(_server_settings(url))
+    return PostgresBackend(url)
 
 
 def _bulk_postgres(url: str) -> BulkBackend:
     from duequeue.stores.sql.postgres.bulk.backend import BulkPostgresBackend
 
-    return BulkPostgresBackend(_server_settings(url))
+    return BulkPostgresBackend(url)
 
 
-def _server_settings(url: str) -> "PostgresSettings":
-    from duequeue.stores.sql.postgres.settings import PostgresSettings
-
-    location, options = _split_options(url)
-    _check_authority(location, url.partition("?")[2])
-    pool_size = options.pop("pool_size", "10")
-    if not pool_size.isdecimal():
-        raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
-    pooler = options.pop("pooler", "session")
-    if pooler not in {"session", "transaction"}:
-        raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
-    theirs = "&".join(f"{name}={value}" for name, value in options.items())
-    by_transaction = pooler == "transaction"
-    return PostgresSettings(f"{location}?{theirs}", int(pool_size), by_transaction)
-
-
-def _check_authority(location: str, options: str) -> None:
-    """Raise if part of a password would be taken for a host, a port, a database or an option."""
-    authority, _, database = location.partition("://")[2].partition("/")
-    no_port = re.search(r":[^@:\]]*[^@:\]0-9]", authority)  # but a password, up to its first ?
-    if authority.count("@") > 1 or "@" in database or ("@" in options and no_port):
-        raise ValueError(
-            "url has an @, / or ? in its user or password: write it as %40, %2F or %3F, as any "
-            "other special character there"
-        )
-
-
-def _split_options(url: str) -> tuple[str, dict[str, str]]:
-    """Split `…?name=value&…`, leaving the values encoded as they are."""
-    location, _, query = url.partition("?")
-    pairs = (option.partition("=") for option in query.split("&") if option)
-    return location, {name: value for name, _, value in pairs}
-
-
+# Each backend is imported when its scheme is first used, and parses its URL itself.
 _BACKENDS: dict[str, Callable[[str], Backend]] = {
     "memory": _memory,
     "sqlite": _sqlite,

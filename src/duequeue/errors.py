@@ -1,12 +1,12 @@
-"""Everything DueQueue raises of its own.
+"""The errors that DueQueue raises.
 
     DueQueueError
     ├── QueueClosed            the queue was closed, or opened before a fork; open it again
-    ├── UndecodablePayload     a stored payload that the queue's codec cannot read
+    ├── UndecodablePayload     the queue's codec cannot read a stored payload
     ├── PayloadTooLarge        also a ValueError
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
-    └── StoreError             the database said no; chained to the driver's own error
-        ├── StoreUnavailable   it may say yes later: retried first, raised when the budget is spent
+    └── StoreError             the database refused; chained to the driver's own error
+        ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
         └── SchemaError        the tables are missing, changed by hand, or newer than this code
 
 Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
@@ -14,11 +14,11 @@ Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
 
 
 class DueQueueError(Exception):
-    """The root of the tree."""
+    """The base class of all errors of DueQueue."""
 
 
 class QueueClosed(DueQueueError):
-    """The queue was closed before, or while, this call ran, or belongs to another process."""
+    """The queue was closed before or during this call, or it belongs to another process."""
 
 
 class UndecodablePayload(DueQueueError):

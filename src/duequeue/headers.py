@@ -11,20 +11,22 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def encode_headers(headers: Mapping[str, str] | None) -> str | None:
-    """Return headers as a store keeps them; None stands for none."""
-    if not headers:
+    """Return headers as a store keeps them, which is None for no headers."""
+    if headers is None:
         return None
     given: object = headers
     if not isinstance(given, Mapping) or not all(
         isinstance(part, str) for pair in given.items() for part in pair
     ):
         raise TypeError(f"headers must map strings to strings, not {headers!r}")
+    if not headers:
+        return None
     try:
         text = _encode(dict(headers)).decode()
     except UnicodeEncodeError as error:
         raise ValueError(f"headers are not valid Unicode text: {headers!r}") from error
     if (size := len(text.encode())) > MAX_HEADERS_BYTES:
-        raise ValueError(f"headers take {size} bytes, the limit is {MAX_HEADERS_BYTES}")
+        raise ValueError(f"headers take {size} bytes, but the limit is {MAX_HEADERS_BYTES}")
     return text
 
 

@@ -1,4 +1,4 @@
-"""The history of a whole database, for those who archive it: by UTC day, in ranges of ids."""
+"""The history of a whole database, by UTC day and in ranges of ids, for archiving."""
 
 from datetime import date, datetime
 from functools import partial
@@ -10,7 +10,12 @@ from duequeue.connect import backend_for
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
-from duequeue.flows.arguments import checked_limit
+from duequeue.flows.arguments import (
+    checked_clock,
+    checked_flag,
+    checked_limit,
+    checked_retry,
+)
 from duequeue.instants import EPOCH, from_millis, to_millis
 from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.port.store import Backend, Operation, Session
@@ -28,9 +33,9 @@ class HistoryDay(NamedTuple):
 
 
 class History(Closing):
-    """What every queue with `history=True` in one database has left behind.
+    """The settled messages of every queue in one database that was opened with `history=True`.
 
-    Safe to share among threads. Close it, or use it in a `with` block.
+    Threads may share it. Close it, or use it in a `with` block.
     """
 
     def __init__(
@@ -59,27 +64,29 @@ class History(Closing):
     ) -> "History":
         """Open the history in the database that the URL names."""
         backend = backend_for(url)
-        session, policy = backend.session(), RetryPolicy() if retry is None else retry
+        policy = checked_retry(RetryPolicy() if retry is None else retry)
+        given_clock = checked_clock(SystemClock() if clock is None else clock)
+        open_table = partial(backend.open_history, migrate=checked_flag(migrate, "migrate"))
+        session = backend.session()
         try:
-            opening = retrying(policy, partial(backend.open_history, migrate=migrate))
-            table = drive(opening, performer(session))
+            table = drive(retrying(policy, open_table), performer(session))
         except BaseException:
             session.close()
             raise
-        return cls(backend, table, session, SystemClock() if clock is None else clock, policy)
+        return cls(backend, table, session, given_clock, policy)
 
     def days(self) -> list[HistoryDay]:
-        """Tell on which days messages of which queues were settled, the oldest first."""
+        """Return the days on which messages were settled, with their queues, the oldest first."""
         return [
             HistoryDay(from_millis(day).date(), kind) for day, kind in self._run(self._table.days)
         ]
 
     def day_bounds(self, day: date) -> DayBounds:
-        """Count the rows of a day, and tell their first and last id."""
+        """Count the rows of a day, and return their first and last id."""
         return self._run(partial(self._table.day_bounds, _day_millis(day)))
 
     def day_rows(self, day: date, after_id: int, until_id: int, limit: int) -> list[SettledRow]:
-        """Read up to `limit` rows of a day by id, from above `after_id` to `until_id`."""
+        """Read up to `limit` rows of a day by id, above `after_id` and up to `until_id`."""
         for argument, value in (("after_id", after_id), ("until_id", until_id)):
             if type(value) is not int:
                 raise TypeError(f"{argument} must be an int, not {type(value).__name__}")
@@ -87,27 +94,27 @@ class History(Closing):
         return self._run(partial(self._table.day_rows, *of))
 
     def remove_day(self, day: date, bounds: DayBounds) -> bool:
-        """Remove a day that is over, all at once.
+        """Remove a day that is over, as a whole.
 
-        False, and nothing is removed, if rows have come late, which `bounds` do not cover.
+        Return False, and remove nothing, if rows have come late that `bounds` do not cover.
         """
         begins = _day_millis(day)
         _check(bounds)
         if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
-            raise ValueError(f"day must be over before it is removed, which {day} is not in UTC")
+            raise ValueError(f"day must be over before it is removed, but {day} is not, in UTC")
         return self._run(partial(self._table.remove_day, begins, bounds))
 
     def remove_rows(self, day: date, bounds: DayBounds) -> bool:
-        """Remove the rows between two ids, of a day that need not be over, if all are counted.
+        """Remove the rows of a day between two ids; the day need not be over.
 
-        False, and nothing is removed, if there are not exactly as many as `bounds` say.
+        Return False, and remove nothing, if their number is not exactly that of `bounds`.
         """
         begins = _day_millis(day)
         _check(bounds)
         return self._run(partial(self._table.remove_rows, begins, bounds))
 
     def kinds(self) -> list[str]:
-        """Tell the kind of every queue in the database, `name|payload type`, settled or not."""
+        """Return the kind of every queue in the database, as `name|payload type`."""
         return self._run(self._table.kinds)
 
     def close(self) -> None:
@@ -126,7 +133,7 @@ class History(Closing):
 
 def _day_millis(day: date) -> int:
     if isinstance(day, datetime) or not isinstance(day, date):
-        raise TypeError(f"day must be a date, which means that day of UTC, not {day!r}")
+        raise TypeError(f"day must be a date, which means a UTC day, not {day!r}")
     return (day - EPOCH.date()).days * DAY
 
 

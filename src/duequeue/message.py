@@ -1,4 +1,4 @@
-"""What goes in, what is stored, what comes out."""
+"""Messages as they are offered, stored and read, and the limits of their parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class OfferOutcome(Enum):
 
 
 class State(Enum):
-    """Where a message is in its life."""
+    """The state of a stored message."""
 
     FUTURE = "future"
     DUE = "due"
@@ -35,7 +35,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Message(Generic[T]):
-    """What a producer puts in; `due` is an instant, a time from now, or None for now."""
+    """What a producer offers; `due` is an instant, a time from now, or None for now."""
 
     key: str
     payload: T
@@ -60,7 +60,7 @@ class Snapshot(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class BuriedMessage(Generic[T]):
-    """A message parked out of the queue; `payload` is None when it cannot be decoded."""
+    """A message that was taken out of the queue; `payload` is None if it cannot be decoded."""
 
     key: str
     payload: T | None
@@ -90,7 +90,7 @@ def checked_key(key: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"key must be a str, not {type(key).__name__}")
     if not 1 <= len(key) <= MAX_KEY_LENGTH:
-        raise ValueError(f"key must have 1 to {MAX_KEY_LENGTH} characters, this one has {len(key)}")
+        raise ValueError(f"key must have 1 to {MAX_KEY_LENGTH} characters, not {len(key)}")
     if not key.isascii() or "\0" in key:
         _check_characters(key, "key")
     return str.__str__(key)
@@ -126,8 +126,8 @@ def checked_payload(data: bytes, key: str) -> bytes:
         raise TypeError(f"codec.encode must return bytes, not {type(data).__name__}")
     if len(data) > MAX_PAYLOAD_BYTES:
         raise PayloadTooLarge(
-            f"payload of {key!r} has {len(data)} bytes encoded, the limit is {MAX_PAYLOAD_BYTES}; "
-            "store it elsewhere and offer its address"
+            f"payload of {key!r} has {len(data)} bytes when encoded, but the limit is "
+            f"{MAX_PAYLOAD_BYTES}; store it elsewhere and offer its address"
         )
     return data
 

@@ -1,4 +1,4 @@
-"""What became of a message, told afterwards."""
+"""Settled messages, as the history of a queue returns them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A message that was settled; `delivered_at` is when the lease began that settled it."""
+    """A settled message; `delivered_at` is when the lease began under which it was settled."""
 
     key: str
     due_at: datetime

@@ -1,4 +1,4 @@
-"""OpenTelemetry for a queue: spans from producers to handlers, and metrics. Needs the extra `otel`.
+"""Spans and metrics of a queue for OpenTelemetry. This needs the extra `otel`.
 
 A message carries its trace context in its headers, as the configured propagators write it.
 """
@@ -41,9 +41,10 @@ def instrument(
     tracer_provider: trace.TracerProvider | None = None,
     meter_provider: metrics.MeterProvider | None = None,
 ) -> Callable[[], None]:
-    """Report spans and metrics of a queue, by default to the global providers; return the undoing.
+    """Report spans and metrics of a queue, by default to the global providers.
 
-    It covers `queue.within(…)` and every consumer of this queue object.
+    This covers `queue.within(…)` and every consumer of this queue object. Return a function that
+    undoes it.
     """
     events = queue.events
     if events.tracing is not None:
@@ -61,14 +62,14 @@ def instrument(
 
 
 class Spans:
-    """A span for each offer, and one for each handler that goes on from it."""
+    """A span for each offer, and one for each handler, which continues the offer's trace."""
 
     def __init__(self, tracer: trace.Tracer, queue_name: str) -> None:
         self._tracer = tracer
         self._queue_name = queue_name
 
     def offering(self, records: list[Record]) -> tuple[list[Record], EndOffering]:
-        """Begin a producer's span, and lead the records' headers back to it."""
+        """Begin a producer's span, and add its context to the records' headers."""
         about: dict[str, str | int] = (
             {"messaging.message.id": records[0].key}
             if len(records) == 1
@@ -85,7 +86,7 @@ class Spans:
         return [_stamped(record, carrier) for record in records], end
 
     def handling(self, message: LeasedMessage[Any]) -> EndHandling:
-        """Begin a handler's span, below the producer's."""
+        """Begin a handler's span, as a child of the producer's."""
         came_from = propagate.extract(message.headers)
         about: dict[str, str | int] = {
             "messaging.message.id": message.key,
@@ -124,29 +125,29 @@ class Spans:
 
 
 class Meters:
-    """A listener that measures."""
+    """A listener that turns events into metrics."""
 
     def __init__(self, meter: metrics.Meter) -> None:
         self._offers = meter.create_counter(
             "duequeue.offers", "{message}", "Messages offered, by outcome"
         )
         self._lateness = meter.create_histogram(
-            "duequeue.lateness", "s", "From the instant asked for to the delivery"
+            "duequeue.lateness", "s", "Time from the instant asked for to the delivery"
         )
         self._redeliveries = meter.create_counter(
-            "duequeue.redeliveries", "{message}", "Deliveries beyond a message's first"
+            "duequeue.redeliveries", "{message}", "Deliveries after a message's first"
         )
         self._handler_time = meter.create_histogram(
-            "duequeue.handler.duration", "s", "How long handlers take, by outcome"
+            "duequeue.handler.duration", "s", "Duration of handlers, by outcome"
         )
         self._lost = meter.create_counter(
-            "duequeue.leases.lost", "{lease}", "Leases that were gone when they were needed"
+            "duequeue.leases.lost", "{lease}", "Leases that had been lost when they were needed"
         )
         self._buried = meter.create_counter("duequeue.buried", "{message}", "Messages buried")
         self._failures = meter.create_counter(
             "duequeue.store.failures",
             "{failure}",
-            "Calls of consumers that the store did not serve",
+            "Calls by consumers that the store failed to serve",
         )
 
     def __call__(self, event: Event) -> None:
@@ -176,7 +177,7 @@ class Meters:
 
 
 def _stamped(record: Record, carrier: dict[str, str]) -> Record:
-    """Add a trace context to a record, unless its producer has set one, or it does not fit."""
+    """Add a trace context to a record, unless its producer has set one or it does not fit."""
     try:
         headers = encode_headers({**carrier, **decode_headers(record.headers)})
     except ValueError:

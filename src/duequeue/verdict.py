@@ -1,4 +1,4 @@
-"""What becomes of a message after its handler: a pure decision."""
+"""What becomes of a message after its handler has ended, as a pure decision."""
 
 import traceback
 from datetime import timedelta
@@ -9,7 +9,10 @@ from duequeue.instants import span_to_millis
 
 
 class Retry(Exception):
-    """Return or raise it in a handler: deliver this again, after a delay or the usual backoff."""
+    """Returned or raised by a handler to have the message delivered again.
+
+    It comes after the given delay, or else after the usual backoff.
+    """
 
     def __init__(self, delay: timedelta | None = None) -> None:
         if delay is not None and span_to_millis(delay, "delay") < 0:
@@ -19,7 +22,7 @@ class Retry(Exception):
 
 
 class Bury(Exception):
-    """Return or raise it in a handler: park this out of the queue."""
+    """Returned or raised by a handler to have the message buried."""
 
     def __init__(self, reason: str) -> None:
         if not isinstance(reason, str):
@@ -29,20 +32,20 @@ class Bury(Exception):
 
 
 class Acked(NamedTuple):
-    """Handled: delete it."""
+    """The message was handled and is to be deleted."""
 
 
 ACKED = Acked()
 
 
 class Released(NamedTuple):
-    """To be delivered again after a delay."""
+    """The message is to be delivered again after a delay."""
 
     delay: timedelta
 
 
 class Parked(NamedTuple):
-    """To be buried."""
+    """The message is to be buried."""
 
     reason: str
 
@@ -51,23 +54,35 @@ Verdict: TypeAlias = Acked | Released | Parked
 
 
 class Rules(NamedTuple):
-    """How failures are answered."""
+    """What a consumer does about failures: how long to wait, and when to bury."""
 
     backoff: Backoff
     max_attempts: int | None
 
 
+def as_raised(outcome: object) -> object:
+    """Return what a handler returned, but make of an exception class what `raise` would make."""
+    if not isinstance(outcome, type) or not issubclass(outcome, BaseException):
+        return outcome
+    try:
+        return outcome()
+    except Exception as error:  # noqa: BLE001 - any error counts as the handler's own
+        name = outcome.__name__
+        return TypeError(
+            f"the handler returned the class {name}, which cannot be raised as it is: {error}"
+        )
+
+
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
-    """Decide by what a handler returned or raised; an exception counts the same either way."""
+    """Decide by what a handler returned or raised; a returned exception counts as raised."""
+    if outcome is None:  # as nearly always
+        return ACKED
+    outcome = as_raised(outcome)
     match outcome:
-        case None:  # as nearly always
-            return ACKED
         case Bury(reason=reason):
             return Parked(reason)
         case Retry(delay=delay):
             return _again(outcome, attempt, rules, delay)
-        case type() if outcome is Retry:  # as `raise Retry` would be
-            return _again(Retry(), attempt, rules, None)
         case BaseException():
             return _again(outcome, attempt, rules, None)
         case _:
@@ -78,8 +93,8 @@ def _again(
     error: BaseException, attempt: int, rules: Rules, delay: timedelta | None
 ) -> Released | Parked:
     if rules.max_attempts is not None and attempt >= rules.max_attempts:
-        told = "".join(traceback.format_exception(error))
-        return Parked(f"max_attempts: failed {attempt} times, the last time with\n{told}")
+        shown = "".join(traceback.format_exception(error))
+        return Parked(f"max_attempts: failed {attempt} times, the last time with\n{shown}")
     if delay is None:
         delay = rules.backoff.delay(attempt)
         span_to_millis(delay, "the backoff's delay")

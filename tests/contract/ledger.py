@@ -13,7 +13,7 @@ from duequeue.drive.actions import performer, performer_async
 from duequeue.drive.steps import drive, drive_async
 from duequeue.flows import opening
 from duequeue.flows.context import Context
-from duequeue.port.store import Store
+from duequeue.port.store import Backend, Store
 from tests.contract.phrases import DEFAULT_LEASE
 from tests.fixtures.faces import QueueFace
 
@@ -52,7 +52,7 @@ def open_blocking(
 ) -> Queue[Any]:
     backend = backend_for(url)
     session = backend.session()
-    context = drive(_checked(url, clock, poll_interval).flow(), performer(session))
+    context = drive(_checked(backend, clock, poll_interval).flow(), performer(session))
     return Queue(backend, _counting(context, counter), session)
 
 
@@ -61,7 +61,7 @@ async def open_awaiting(
 ) -> AsyncQueue[Any]:
     backend = backend_for(url)
     session = backend.async_session()
-    opened = drive_async(_checked(url, clock, poll_interval).flow(), performer_async(session))
+    opened = drive_async(_checked(backend, clock, poll_interval).flow(), performer_async(session))
     return AsyncQueue(backend, _counting(await opened, counter), session)
 
 
@@ -69,9 +69,11 @@ def _counting(context: Context[Any], counter: Counter[str]) -> Context[Any]:
     return replace(context, store=cast("Store", CountingStore(context.store, counter)))
 
 
-def _checked(url: str, clock: ManualClock, poll_interval: timedelta) -> opening.Opening[Any]:
+def _checked(
+    backend: Backend, clock: ManualClock, poll_interval: timedelta
+) -> opening.Opening[Any]:
     return opening.checked(
-        backend_for(url),
+        backend,
         "orders",
         codec=None,
         lease=DEFAULT_LEASE,

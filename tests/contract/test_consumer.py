@@ -228,6 +228,9 @@ ODD_ENDS: dict[str, Callable[[], object]] = {
     "a reason that is no text": lambda: Bury(ValueError("x")),  # type: ignore[arg-type] # likewise
     "no reason": lambda: raised(Bury),  # type: ignore[arg-type] # likewise
     "the class itself": lambda: Retry,
+    "the class itself, raised": lambda: raised(Retry),  # type: ignore[arg-type] # likewise
+    "a class that needs a reason": lambda: Bury,
+    "the class of an error": lambda: ValueError,
 }
 
 
@@ -269,6 +272,18 @@ def test_a_failure_is_logged_with_its_traceback(
     (record,) = records_of("duequeue.consumer", caplog)
     assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
     assert "charge_the_card" in caplog.text
+
+
+def test_a_class_in_place_of_a_burial_is_logged(
+    queue: QueueFace, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.offer("order-7", 1)
+    with caplog.at_level(logging.WARNING, "duequeue"):
+        consume(queue, lambda _: Bury)
+        until(partial(is_in, queue, "order-7", State.FUTURE))
+    (record,) = records_of("duequeue.consumer", caplog)
+    assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
+    assert "the handler returned the class Bury" in caplog.text
 
 
 def test_what_is_asked_for_is_not_logged_as_a_failure(

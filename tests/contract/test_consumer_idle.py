@@ -24,7 +24,7 @@ from tests.fixtures.faces import DeliveryFace, QueueFace
 from tests.fixtures.stores import OpenQueue
 
 MANY = 16
-# Somebody looks once more when the line to other processes stands, and on SQLite after commits.
+# Somebody looks once more when the line to other processes stands.
 SLACK = 5
 
 Poll = Future[DeliveryFace | None]

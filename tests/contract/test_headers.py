@@ -60,6 +60,7 @@ def test_an_update_replaces_the_headers(queue: QueueFace) -> None:
 
 def test_headers_are_few_and_text(queue: QueueFace) -> None:
     wrong: list[Any] = [{"a": 1}, {1: "a"}, {"a": "x" * 9000}, {"a": "\ud800"}, ["a"], "ab"]
+    wrong += [[], (), "", 0, False]  # of which nothing is kept, but which are not mappings either
     for headers in wrong:
         with pytest.raises((TypeError, ValueError), match="headers"):
             queue.offer("a", 1, headers=headers)

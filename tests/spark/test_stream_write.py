@@ -121,7 +121,7 @@ def test_an_app_id_does_not_hide_a_stream_that_starts_anew(
         inbox.put(name, [{"key": name, "payload": "1"}])
     run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
     shutil.rmtree(tmp_path / "check")
-    with pytest.raises(PySparkException, match="has come to batch 1, and this is batch 0"):
+    with pytest.raises(PySparkException, match="has already merged batch 1, and this is batch 0"):
         run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
     assert queue.stats().total == 2
     assert count(url, "duequeue_stage") == 0

@@ -127,7 +127,9 @@ def test_a_batch_before_the_last_one_is_not_taken_for_a_replay(
     assert merge(bulk, {1: 1}) == OfferCounts(created=1)
     anew = StageId(STAGE.writer, 0)
     bulk.run(partial(bulk.store.stage, batch_of("b"), anew, 1))
-    with pytest.raises(StoreError, match=r"'app' has come to batch 3, and this is batch 0.*txnApp"):
+    with pytest.raises(
+        StoreError, match=r"'app' has already merged batch 3, and this is batch 0.*txnApp"
+    ):
         bulk.run(partial(bulk.store.merge, "app", anew, {1: 1}, bulk.now()))
     assert [each.key for each in drained(queue)] == ["a"]
 
@@ -232,7 +234,7 @@ def test_a_crash_of_the_server_is_noticed(frail_server: PostgresServer) -> None:
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
         bulk.run(partial(bulk.store.stage, batch_of("a"), STAGE, 1))
         frail_server.restart("immediate")
-        with pytest.raises(StoreError, match="has to be run again"):
+        with pytest.raises(StoreError, match="so run the batch again"):
             merge(bulk, {1: 1})
 
 
@@ -537,7 +539,7 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     )
     told = done.stdout.splitlines()
     assert told[0] == "division by zero"
-    assert told[1] == "its process said nothing for 0.01 s"
+    assert told[1] == "its process did not answer within 0.01 s"
     assert "Too many open files" in told[2]
 
 

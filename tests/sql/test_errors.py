@@ -4,6 +4,7 @@ import sqlite3
 import traceback
 from collections.abc import Iterator
 from time import monotonic
+from typing import LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -12,11 +13,11 @@ from psycopg import errors as codes
 from psycopg import sql
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from duequeue import QueueClosed, StoreError, StoreUnavailable
+from duequeue import ManualClock, QueueClosed, StoreError, StoreUnavailable
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import translate
 from duequeue.stores.sql.sqlite.errors import translate as translate_sqlite
-from tests.fixtures.faces import Face
+from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.postgres import PostgresServer
 
 ADDRESS = Address("postgresql://somebody:hunter2@db.example:6543/orders")
@@ -28,7 +29,6 @@ TRANSIENT = {
     "08004": "sqlserver_rejected_establishment_of_sqlconnection",
     "08006": "connection_failure",
     "08007": "transaction_resolution_unknown",
-    "23514": "check_violation",  # a day of the history is gone, and is made anew
     "25006": "read_only_sql_transaction",
     "25P03": "idle_in_transaction_session_timeout",
     "40001": "serialization_failure",
@@ -45,6 +45,7 @@ PERMANENT = {
     "22001": "string_data_right_truncation",
     "22021": "character_not_in_repertoire",
     "23505": "unique_violation",
+    "23514": "check_violation",
     "28000": "invalid_authorization_specification",
     "28P01": "invalid_password",
     "3D000": "invalid_catalog_name",
@@ -174,3 +175,46 @@ def test_a_login_that_is_refused_is_not_tried_again(
     assert host in str(raised.value)
     password = (login or given).partition(":")[2]
     assert password not in "".join(traceback.format_exception(raised.value))
+
+
+REFUSALS = {
+    "a constraint": "ALTER TABLE duequeue_message ADD CONSTRAINT enough CHECK (key <> 'refused')",
+    "a trigger": """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN RAISE EXCEPTION 'enough' USING ERRCODE = 'check_violation'; END
+        $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON duequeue_message
+            FOR EACH ROW WHEN (NEW.key = 'refused') EXECUTE FUNCTION refuse()
+    """,
+    "a table without a partition": """
+        CREATE TABLE enough (key text) PARTITION BY LIST (key);
+        CREATE FUNCTION copy_key() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN INSERT INTO enough VALUES (NEW.key); RETURN NEW; END
+        $$;
+        CREATE TRIGGER copy_key BEFORE INSERT ON duequeue_message
+            FOR EACH ROW WHEN (NEW.key = 'refused') EXECUTE FUNCTION copy_key()
+    """,
+    "a constraint on the history": """
+        ALTER TABLE duequeue_history ADD CONSTRAINT enough CHECK (key <> 'refused')
+    """,
+}
+
+
+def offer_and_drop(queue: QueueFace, key: str) -> None:
+    queue.offer(key, 1)
+    queue.drop(key)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_a_check_of_the_users_own_is_not_tried_again(
+    postgres_url: str, face: Face, clock: ManualClock, refusal: LiteralString
+) -> None:
+    with face.open(postgres_url, "orders", clock=clock, history=True) as queue:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(refusal)
+        began = monotonic()
+        with pytest.raises(StoreError, match="enough") as raised:
+            offer_and_drop(queue, "refused")
+        assert monotonic() - began < 5  # of a budget of thirty
+        assert type(raised.value) is StoreError
+        offer_and_drop(queue, "welcome")

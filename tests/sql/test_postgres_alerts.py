@@ -92,5 +92,5 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
         line.close()
     assert len(tries) == 5
     lost, regained = messages_of("duequeue.postgres", caplog)
-    assert "wait for polls now: what was that" in lost
-    assert "at once again" in regained
+    assert "messages are found by polling until they do: what was that" in lost
+    assert "wake-ups between processes work again" in regained

@@ -1,6 +1,10 @@
 """Pauses between tries: growing, jittered, and over when the budget is."""
 
+import sys
+from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
+from math import inf, nan
 from time import monotonic
 from typing import Any
 
@@ -55,11 +59,32 @@ def test_never_means_one_try() -> None:
         ({"first": 0 * SECOND}, "first must be at least one millisecond"),
         ({"longest": 0 * SECOND}, "longest must be at least one millisecond"),
         ({"factor": 0.5}, "factor must be at least 1"),
+        ({"factor": nan}, "factor must be at least 1"),
+        ({"factor": inf}, "factor must be at least 1, and finite"),
+        ({"factor": -inf}, "factor must be at least 1"),
+        ({"factor": 10**400}, "factor must be at least 1, and finite"),
     ],
 )
 def test_nonsense_is_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         RetryPolicy(**options)
+    if "budget" not in options:
+        with pytest.raises(ValueError, match=reason):
+            Backoff(**options)
+
+
+@pytest.mark.parametrize("policy", [Backoff, RetryPolicy])
+@pytest.mark.parametrize("factor", [True, "2", None, 2j, SECOND, Decimal(2)])
+def test_a_factor_is_a_number(policy: Callable[..., object], factor: object) -> None:
+    with pytest.raises(TypeError, match="factor must be a number"):
+        policy(factor=factor)
+
+
+def test_the_largest_factor_does_not_overflow() -> None:
+    largest = sys.float_info.max
+    assert Backoff(factor=largest).delay(3) <= timedelta(hours=1)
+    pauses = RetryPolicy(factor=largest).pauses()
+    assert all(0 < next(pauses) <= 2 for _ in range(3))
 
 
 def test_a_budget_is_a_duration() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue.connect import absolute, backend_for
+from duequeue.connect import absolute, backend_for, bulk_backend_for
 
 SECRET = "hunter2"
 
@@ -42,7 +42,7 @@ def test_sqlite_files(url: str, path: Path) -> None:
         ("sqlite:app.db", "three slashes"),
         ("sqlite://app.db", "three slashes"),
         ("sqlite:///", "names no SQLite file"),
-        ("sqlite:///:memory:", "memory: for none"),
+        ("sqlite:///:memory:", "memory: for a queue without one"),
         ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
         ("sqlite:///app.db?timeout=5", "unknown options.*timeout.*known is: synchronous"),
     ],
@@ -115,6 +115,31 @@ def test_a_file_is_the_same_from_any_folder(
 
 def test_a_server_is_the_same_from_any_folder() -> None:
     assert absolute("postgresql://db/app?pool_size=3") == "postgresql://db/app?pool_size=3"
+
+
+@pytest.mark.parametrize("url", ["sqlite://app.db", "sqlite:///", "sqlite:///:memory:"])
+def test_a_file_that_is_not_one_is_no_other_file_from_another_folder(url: str) -> None:
+    with pytest.raises(ValueError, match="SQLite file"):
+        absolute(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        (
+            "memory:",
+            "'memory', which other processes cannot reach; known are: sqlite:, postgresql:",
+        ),
+        ("ftp://x", "'ftp', which names no store"),
+        ("sqlite:///app.db", "absolute path"),
+        ("sqlite:////srv/app.db?timeout=5", "unknown options"),
+        (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40, %2F or %3F"),
+    ],
+)
+def test_a_store_for_batches_is_one_that_other_processes_reach(url: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as raised:
+        bulk_backend_for(url)
+    assert SECRET[3:] not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_any_mapping_will_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"a": 1}, {1: "a"}, {"a": None}, {"a": b"1"}, ["a"], [("a", "1")], "ab", 5]
+    "headers", [{"a": 1}, {1: "a"}, {"a": None}, {"a": b"1"}, ["a"], [("a", "1")], "ab", 5, [], ""]
 )
 def test_other_things_are_refused(headers: Any) -> None:
     with pytest.raises(TypeError, match="headers must map strings to strings"):

@@ -15,7 +15,7 @@ ENDLESS = Rules(Backoff(first=10 * SECOND, longest=60 * SECOND, factor=2), None)
 THREE_TIMES = ENDLESS._replace(max_attempts=3)
 
 
-@pytest.mark.parametrize("outcome", [None, 0, False, "", "done", [], object(), Bury, ValueError])
+@pytest.mark.parametrize("outcome", [None, 0, False, "", "done", [], object(), int, Backoff])
 def test_whatever_else_is_returned_means_handled(outcome: object) -> None:
     assert judge(outcome, 1, THREE_TIMES) == Acked()
 
@@ -30,7 +30,17 @@ def test_a_retry_names_its_own_delay() -> None:
     assert judge(Retry(0 * SECOND), 7, ENDLESS) == Released(0 * SECOND)
 
 
-@pytest.mark.parametrize("outcome", [Retry(), Retry, ValueError("boom"), SystemExit(1)])
+class LaterOrNever(Bury):
+    """An exception whose class cannot be called without arguments, and raises something odd."""
+
+    def __init__(self) -> None:
+        raise KeyError("odd")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Retry(), Retry, ValueError("boom"), ValueError, SystemExit(1), SystemExit, Bury, LaterOrNever],
+)
 @pytest.mark.parametrize(
     ("attempt", "longest"), [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)]
 )
@@ -78,6 +88,21 @@ def test_the_reason_shows_where_it_failed_and_why() -> None:
     assert first == "max_attempts: failed 3 times, the last time with"
     for words in ("in charge_the_card", "TimeoutError: no answer", "the bank is closed"):
         assert words in verdict.reason
+
+
+def test_a_class_that_cannot_be_raised_as_it_is_says_so_in_the_reason() -> None:
+    verdict = judge(Bury, 3, THREE_TIMES)
+    assert isinstance(verdict, Parked)
+    assert "the handler returned the class Bury, which cannot be raised as it is" in verdict.reason
+    assert "missing 1 required positional argument: 'reason'" in verdict.reason
+
+
+def test_a_class_of_ones_own_is_what_it_makes() -> None:
+    class NoMoney(Bury):
+        def __init__(self) -> None:
+            super().__init__("no money left")
+
+    assert judge(NoMoney, 1, ENDLESS) == Parked("no money left")
 
 
 def test_an_error_that_cannot_be_told_is_buried_all_the_same() -> None:

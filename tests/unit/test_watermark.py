@@ -59,7 +59,7 @@ def test_a_message_for_the_same_instant_is_seen(mark: Watermark) -> None:
 
 def test_a_queue_that_is_opened_looks_from_the_beginning(mark: Watermark) -> None:
     claimed(mark, Position(100, 7), now=100)
-    mark.begin_anew()
+    mark.start_over()
     assert position(mark, 100) == BEGINNING
 
 

@@ -14,7 +14,17 @@ from duequeue.flows.telling import tell_buried, tell_lost
 from duequeue.instants import MILLISECOND
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release, Steps
-from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
+from duequeue.verdict import (
+    Acked,
+    Bury,
+    Parked,
+    Released,
+    Retry,
+    Rules,
+    Verdict,
+    as_raised,
+    judge,
+)
 
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
@@ -28,6 +38,7 @@ def verdict_on(
     """Judge what a handler returned or raised; None if there is nothing left to settle."""
     if message.lost:
         return None
+    outcome = as_raised(outcome)
     if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
         words = "queue %r: the handler failed on %r, attempt %d"
         logger.warning(words, context.name, message.key, message.attempt, exc_info=outcome)

@@ -1,1 +1,1 @@
-"""What happens in a queue, for listeners."""
+"""The events of a queue, and listeners for them."""

@@ -1,4 +1,4 @@
-"""What happens in a queue, told to whoever listens. Nothing is told while nobody does."""
+"""The events of a queue, and its listeners. Without listeners, no event is made."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Offered(Event):
-    """Messages were offered together; how many had which outcome."""
+    """Messages were offered together; the fields count them by outcome."""
 
     created: int
     updated: int
@@ -38,7 +38,7 @@ class Offered(Event):
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Event):
-    """A message was leased, so long after the instant its producer asked for."""
+    """A message was leased; `lateness` is the time since the instant its producer asked for."""
 
     key: str
     attempt: int
@@ -47,7 +47,7 @@ class Delivered(Event):
 
 @dataclass(frozen=True, slots=True)
 class Handled(Event):
-    """A handler has ended; without a verdict it settled the message itself, or lost it."""
+    """A handler has ended; without a verdict, it settled the message itself or lost its lease."""
 
     key: str
     attempt: int
@@ -57,7 +57,7 @@ class Handled(Event):
 
     @property
     def outcome(self) -> str:
-        """What becomes of the message: acked, released, buried or settled."""
+        """What becomes of the message, that is, acked, released, buried or settled."""
         match self.verdict:
             case Acked():
                 return "acked"
@@ -71,7 +71,7 @@ class Handled(Event):
 
 @dataclass(frozen=True, slots=True)
 class Buried(Event):
-    """A message was parked out of the queue."""
+    """A message was buried."""
 
     key: str
     reason: str
@@ -79,7 +79,7 @@ class Buried(Event):
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost(Event):
-    """A consumer found that a message it worked on is no longer its own."""
+    """A consumer found that it no longer holds the lease of a message it worked on."""
 
     key: str
 
@@ -100,17 +100,20 @@ Tell: TypeAlias = Callable[[object, Verdict | None], None]
 
 
 class Tracing(Protocol):
-    """Follows messages from producers to handlers. Each method begins, and returns what ends."""
+    """Follows messages from producers to handlers.
+
+    Each method begins a span, and returns a function that ends it.
+    """
 
     def offering(self, records: list[Record]) -> tuple[list[Record], EndOffering]:
-        """Return the records with headers that lead back to here."""
+        """Return the records with headers that carry the trace, and the function that ends it."""
 
     def handling(self, message: LeasedMessage[Any]) -> EndHandling:
-        """Go on where the message was offered."""
+        """Continue the trace that the message carries, and return the function that ends it."""
 
 
 class Events:
-    """One opened queue's listeners. Tracing is asked only while there are any."""
+    """The listeners of one opened queue. Tracing happens only while there are listeners."""
 
     def __init__(self) -> None:
         self.listeners: tuple[Listener, ...] = ()
@@ -118,21 +121,24 @@ class Events:
         self._lock = Lock()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event, in the thread where it happens; return the undoing."""
+        """Call `listener` with every event, in the thread where it happens.
+
+        Return a function that unsubscribes it.
+        """
         if not callable(listener):
             raise TypeError(f"listener must be callable, not {type(listener).__name__}")
-        told = partial(listener)  # of its own, should the same listener subscribe twice
+        subscribed = partial(listener)  # a distinct object, in case a listener subscribes twice
         with self._lock:
-            self.listeners = (*self.listeners, told)
+            self.listeners = (*self.listeners, subscribed)
 
         def unsubscribe() -> None:
             with self._lock:
-                self.listeners = tuple(each for each in self.listeners if each is not told)
+                self.listeners = tuple(each for each in self.listeners if each is not subscribed)
 
         return unsubscribe
 
     def emit(self, event: Event) -> None:
-        """Tell every listener; one that raises is logged, and disturbs nobody."""
+        """Call every listener; log the error of one that raises, and go on."""
         for listener in self.listeners:
             try:
                 listener(event)
@@ -141,7 +147,7 @@ class Events:
 
     @contextmanager
     def offering(self, records: list[Record]) -> Iterator[list[Record]]:
-        """Surround an offer: the records in the block are the ones to store."""
+        """Trace an offer; the block stores the records that it is given."""
         begun = None if self.tracing is None else _guarded(self.tracing.offering, records)
         stamped, end = begun or (records, _nothing)
         try:
@@ -152,12 +158,12 @@ class Events:
         _guarded(end, None)
 
     def handling(self, message: LeasedMessage[Any]) -> "HandlerCall":
-        """Surround a handler: the block is to tell how it ended."""
+        """Trace a handler; the block reports how the handler ended."""
         return HandlerCall(self, message)
 
 
 class HandlerCall:
-    """One call of a handler that somebody listens to; a class, for it is made for each message."""
+    """One observed call of a handler; a class, because a generator for each message costs more."""
 
     __slots__ = ("_began", "_end", "_event", "_events", "_message")
 
@@ -190,7 +196,7 @@ class HandlerCall:
 
 
 def _guarded(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
-    """Call what is not ours: it may fail, the queue may not."""
+    """Call code of the user's, whose errors must not fail the queue."""
     try:
         return call(*args, **kwargs)
     except Exception:

@@ -1,4 +1,4 @@
-"""Events as structured log records: an ordinary listener."""
+"""A listener that writes events as structured log records."""
 
 import logging
 from collections.abc import Callable
@@ -16,17 +16,18 @@ class Observable(Protocol):
 
     @property
     def name(self) -> str:
-        """The name it was opened under."""
+        """The name under which it was opened."""
 
     @property
     def events(self) -> Events:
-        """What happens in it."""
+        """Its events."""
 
 
 def log_events(queue: Observable) -> Callable[[], None]:
-    """Log what happens in a queue to `duequeue.events`, and return the undoing.
+    """Log the events of a queue to `duequeue.events`; return a function that stops it.
 
-    The everyday is DEBUG, the rest INFO. Each record has the event's fields in `record.duequeue`.
+    Ordinary events are logged at DEBUG, failures at INFO. Each record has the event's fields in
+    `record.duequeue`.
     """
     return queue.events.subscribe(_log)
 
@@ -34,9 +35,9 @@ def log_events(queue: Observable) -> Callable[[], None]:
 def _log(event: Event) -> None:
     level = _level(event)
     if logger.isEnabledFor(level):
-        told = _told(event)
-        text = " ".join(f"{name}={value!r}" for name, value in told.items() if name != "event")
-        logger.log(level, "%s %s", told["event"], text, extra={"duequeue": told})
+        shown = _fields(event)
+        text = " ".join(f"{name}={value!r}" for name, value in shown.items() if name != "event")
+        logger.log(level, "%s %s", shown["event"], text, extra={"duequeue": shown})
 
 
 def _level(event: Event) -> int:
@@ -49,15 +50,15 @@ def _level(event: Event) -> int:
             return logging.DEBUG
 
 
-def _told(event: Event) -> dict[str, object]:
+def _fields(event: Event) -> dict[str, object]:
     """Return an event as plain values, which any formatter can write."""
-    told: dict[str, object] = {"event": type(event).__name__}
+    shown: dict[str, object] = {"event": type(event).__name__}
     for field in fields(event):
         if field.name != "verdict":
-            told[field.name] = _plain(getattr(event, field.name))
+            shown[field.name] = _plain(getattr(event, field.name))
     if isinstance(event, Handled):
-        told["outcome"] = event.outcome
-    return told
+        shown["outcome"] = event.outcome
+    return shown
 
 
 def _plain(value: object) -> object:

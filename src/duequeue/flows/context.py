@@ -13,7 +13,7 @@ from duequeue.drive.retrying import retrying
 from duequeue.events.events import Events
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.port.alerts import Alerts
-from duequeue.port.store import NOBODY, Operation, Steps, Store
+from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.lookout import Lookout
 
@@ -71,7 +71,7 @@ class Context(Generic[T]):
 
     def sender(self) -> str | None:
         """Return the name under which an offer notifies other processes itself, if it does."""
-        return NOBODY if self.alerts is None else self.alerts.sender()
+        return ANONYMOUS_SENDER if self.alerts is None else self.alerts.sender()
 
     def announce(self, due_at: int, now: int) -> Flow[None]:
         """Wake those who wait, here and elsewhere, for a message just stored for `due_at`."""

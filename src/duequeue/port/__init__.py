@@ -1,1 +1,1 @@
-"""What a store must be able to do: all that the author of a store reads."""
+"""What a store must be able to do; the author of a store needs to read only this package."""

@@ -1,42 +1,45 @@
 """Wake-ups between processes: the port that stores implement.
 
-A wake-up is a hint. When one is lost, the regular look every `poll_interval` finds the message.
+A wake-up is a hint. If one is lost, the regular look every `poll_interval` finds the message.
 """
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-# Told when another process has offered something; the due time is None when it is not known.
+# Called when another process has offered something; the due time is None if it is not known.
 OnAlert: TypeAlias = Callable[[int | None], None]
 
 
 class Alerts(Protocol):
-    """One queue's line to the other processes on its database."""
+    """Wakes the other processes that wait on the same queue, and is woken by them."""
 
     def sender(self) -> str | None:
-        """Return in whose name an offer may tell the others itself; None to `tell` afterwards."""
+        """Return the name under which an offer notifies the others with its own commit.
+
+        None means that the offer must not do so, and calls `tell` after its commit instead.
+        """
 
     def tell(self, due_at: int) -> None:
-        """Let the others know, soon, of a message committed for `due_at`. Never blocks."""
+        """Notify the others, soon, of a message committed for `due_at`. Never blocks."""
 
     def listen(self, seconds: float) -> None:
-        """Hear the others from now on, for at least that long. Never blocks."""
+        """Receive the others' wake-ups for at least that long from now on. Never blocks."""
 
     def close(self) -> None:
-        """Tell what is left to tell, and hang up."""
+        """Send the notifications that are still due, and stop listening."""
 
 
 class NoAlerts:
-    """For stores that no other process can reach."""
+    """The alerts of a store that no other process can reach."""
 
     def sender(self) -> None:
-        """Return none."""
+        """Return None."""
 
     def tell(self, due_at: int) -> None:
-        """Tell nobody."""
+        """Ignore it, because nobody else waits."""
 
     def listen(self, seconds: float) -> None:
-        """Hear nothing."""
+        """Ignore it, because nobody else offers."""
 
     def close(self) -> None:
         """Do nothing."""

@@ -1,7 +1,8 @@
 """The port for whole batches: what a connector such as Spark's asks of a database.
 
-As in `store.py`, an operation is a generator of commands, run by a session. Batches are Arrow's;
-their columns are `key`, `payload`, `due_at`, `headers` and `replace`, sorted by key, each key once.
+As in `store.py`, an operation is a generator of commands, which a session runs. A batch is an
+Arrow record batch with the columns `key`, `payload`, `due_at`, `headers` and `replace`. It is
+sorted by key and has each key once.
 """
 
 import os
@@ -13,8 +14,8 @@ from duequeue.port.store import Burial, Counts, Release, Session, Steps
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-# What is read of a message, in this order; stream batches add its id. In a snapshot `deliver_at`
-# may be None, where it is the same as `due_at`, and so may `attempt`, where it is 0.
+# The columns that are read of a message, in this order; stream batches add its id. In a snapshot,
+# `deliver_at` may be None if it equals `due_at`, and `attempt` may be None if it is 0.
 COLUMNS = (
     "key",
     "payload",
@@ -29,7 +30,8 @@ COLUMNS = (
 PAYLOAD = COLUMNS.index("payload")
 ID = len(COLUMNS)
 
-# The payloads of a page together, about: they pass through the memory of Python and Java.
+# About how large the payloads of a page are together, since they pass through the memory of both
+# Python and Java.
 PAGE_BYTES = 16 * 1024 * 1024
 
 MessageRow: TypeAlias = tuple[Any, ...]
@@ -44,26 +46,26 @@ class OfferCounts(NamedTuple):
     ignored: int = 0
 
     def plus(self, other: "OfferCounts") -> "OfferCounts":
-        """Return both together."""
+        """Return the sums of both."""
         return OfferCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class StageId(NamedTuple):
-    """Whose staged rows: one writer's, of one of its batches."""
+    """Identifies staged rows: the writer, and which of its batches they belong to."""
 
     writer: int
     batch: int
 
 
 class BatchId(NamedTuple):
-    """A micro-batch: one consumer's, counted from 1."""
+    """Identifies a micro-batch: the consumer, and its sequence number, which starts at 1."""
 
     consumer: str
     sequence: int
 
 
 class StreamBatch(NamedTuple):
-    """A leased micro-batch, and into how many slices it is cut."""
+    """A leased micro-batch, and the number of slices it is cut into."""
 
     sequence: int
     slices: int
@@ -71,18 +73,18 @@ class StreamBatch(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How far a lease may reach: due until, and not above this id."""
+    """Which messages a lease may include: those due by an instant, up to an id."""
 
     due_until: int
     last_id: int
 
 
-# Nobody comes back to a batch, or for a note, after so many milliseconds.
+# A batch or a record that is older than this, in milliseconds, will not be asked for again.
 STALE_AFTER = 7 * 24 * 3_600_000
 
 
 class SnapshotPart(NamedTuple):
-    """A range of the table to read, in the snapshot of that name if the store has such."""
+    """A range of the table to read, in the named snapshot if the store has named ones."""
 
     number: int
     first: int
@@ -91,7 +93,7 @@ class SnapshotPart(NamedTuple):
 
 
 def default_parts() -> int:
-    """Cut into as many parts as there are processors here, unless told otherwise."""
+    """Return the number of processors of this machine, which is the default number of parts."""
     return os.cpu_count() or 1
 
 
@@ -100,38 +102,40 @@ class BulkStore(Protocol):
 
     @property
     def kind_id(self) -> int:
-        """The small number that stands for the kind."""
+        """The number that identifies the kind in the tables."""
 
     def ingest(
         self, rows: "RecordBatch", now: int, *, expect_new: bool
     ) -> Steps[tuple[OfferCounts, bool]]:
-        """Offer a batch in one transaction; tell also whether all of it was new, as expected."""
+        """Offer a batch in one transaction; also return whether all of it was new, as expected."""
 
     def stage(self, rows: "RecordBatch", stage: StageId, part: int) -> Steps[None]:
         """Put rows aside until their batch commits."""
 
     def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
-        """Throw staged parts away."""
+        """Delete staged parts."""
 
     def merge(
         self, app: str, stage: StageId, parts: Mapping[int, int], now: int
     ) -> Steps[OfferCounts | None]:
-        """Offer what is staged, once; None if that batch of that app was the last to be merged.
+        """Offer the staged rows; return None if this is the batch that the app merged last.
 
-        An error if it has merged a later one: then this is another stream under the same name.
+        Raise if the app has merged a later batch, because then this is another stream under the
+        same name.
 
-        `parts` tells how many rows each part has; any other part is the rest of a failed try. Of
-        the same key in several parts, the one with the higher number counts as offered later.
+        `parts` maps the number of each part to its number of rows; any other part was left over
+        by a failed try. If several parts have the same key, the part with the higher number
+        counts as offered later.
         """
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
-        """Leave a note of what became of a write."""
+        """Record what became of a write."""
 
     def take_record(self, app: str) -> Steps[OfferCounts | None]:
-        """Take that note away."""
+        """Delete and return that record."""
 
     def notify(self, due_at: int) -> Steps[None]:
-        """Tell the waiting, in every process, of messages committed for `due_at`."""
+        """Notify the consumers that wait, in every process, of messages committed for `due_at`."""
 
     def last_id(self) -> Steps[int]:
         """Return the highest id of any message so far."""
@@ -145,7 +149,7 @@ class BulkStore(Protocol):
         """Lease a micro-batch, or find it again if it is leased already; None if nothing is due."""
 
     def extend(self, consumer: str, until: int) -> Steps[int]:
-        """Move the end of all leases of a consumer that are still held, and count them."""
+        """Move the end of all leases that a consumer still holds, and count them."""
 
     def ack(self, through: BatchId, now: int) -> Steps[int]:
         """Delete the messages of a consumer's batches up to this one, and count them."""
@@ -154,36 +158,36 @@ class BulkStore(Protocol):
         """Return the first of a consumer's batches that are not acked."""
 
     def forget_stale(self, before: int) -> Steps[None]:
-        """Forget batches whose leases ended before an instant: nobody will ask for them."""
+        """Forget batches whose leases ended before an instant, as nobody will ask for them."""
 
     def slice_lengths(self, batch: BatchId, slice_number: int, page_rows: int) -> Steps[list[int]]:
-        """Return how long each payload of a slice is, in due order.
+        """Return the length of each payload of a slice, in due order.
 
-        Or zeros, if no page of so many rows can have more than `PAGE_BYTES`.
+        Return zeros if no page of `page_rows` rows can exceed `PAGE_BYTES`.
         """
 
     def read_slice(
         self, batch: BatchId, slice_number: int, page: range, *, with_payload: bool
     ) -> Steps[list[MessageRow]]:
-        """Read those of a page of a slice that the batch still holds, in due order."""
+        """Read the messages in a page of a slice that the batch still holds, in due order."""
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
-        """Give messages of a batch back; the tokens of these leases are filled in."""
+        """Release messages of a batch; the store fills in the tokens of these leases."""
 
     def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Park messages of a batch, likewise."""
+        """Bury messages of a batch; the store fills in the tokens of these leases."""
 
 
 class Snapshots(Protocol):
-    """Reads a whole kind of message in parts, changing nothing."""
+    """Reads all messages of a kind in parts, without changing anything."""
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
-        """Cut the table into parts; what they share is kept for at most that long."""
+        """Cut the table into parts; the snapshot that they share is kept for at most that long."""
 
     def read(
         self, part: SnapshotPart, page: int, *, with_payload: bool
     ) -> Generator[MessageColumns, None, None]:
-        """Read one part, in pages of at most so many rows, or of about `PAGE_BYTES`."""
+        """Read one part, in pages of at most `page` rows and about `PAGE_BYTES`."""
 
 
 class BulkBackend(Protocol):
@@ -193,7 +197,7 @@ class BulkBackend(Protocol):
         """Return a session for bulk operations; it connects when it is first used."""
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[BulkStore]:
-        """Get the store of one kind of message ready."""
+        """Open the store of one kind of message."""
 
     def snapshots(self, kind_id: int) -> Snapshots:
-        """Return the way to read that kind."""
+        """Return the reader of that kind."""

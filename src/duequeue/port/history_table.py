@@ -1,6 +1,6 @@
-"""The port of the history: what settled messages left behind, in a database as a whole.
+"""The port of the history: the records of settled messages, of all queues in one database.
 
-A day is a UTC day, named by the millisecond at which it begins.
+A day is a UTC day, identified by the millisecond at which it begins.
 """
 
 from collections.abc import Generator
@@ -19,10 +19,10 @@ def day_of(instant: int) -> int:
 
 
 class SettledRow(NamedTuple):
-    """What a settled message left behind. Ids ascend as rows are written.
+    """The record of a settled message. Ids ascend as rows are written.
 
-    `kind` is the queue's name and its payload type, `delivered_at` when the lease began that
-    settled it: None for what was dropped or replaced, whoever held it.
+    `kind` is the queue's name and its payload type. `delivered_at` is when the lease began under
+    which the message was settled; it is None for one that was dropped or replaced, leased or not.
     """
 
     id: int
@@ -36,14 +36,14 @@ class SettledRow(NamedTuple):
 
 
 class DayBounds(NamedTuple):
-    """The first and the last id of a day's rows, and how many there are; without any, all are 0."""
+    """The first and last id of a day's rows, and their number; all are 0 if there are no rows."""
 
     first_id: int
     last_id: int
     rows: int
 
     def cover(self, found: "DayBounds") -> bool:
-        """Tell whether what is found there now was there before."""
+        """Return whether the rows found now are all among these."""
         return found.last_id <= self.last_id and found.rows <= self.rows
 
 
@@ -51,10 +51,10 @@ class HistoryTable(Protocol):
     """The history of every queue in one database."""
 
     def days(self) -> HistorySteps[list[tuple[int, str]]]:
-        """Return which days have rows of which kinds, in that order."""
+        """Return each day with each kind that has rows on it, ordered by day and kind."""
 
     def day_bounds(self, day: int) -> HistorySteps[DayBounds]:
-        """Count the rows of a day, of all kinds."""
+        """Count the rows of a day, of all kinds, and return their first and last id."""
 
     def day_rows(
         self, day: int, after_id: int, until_id: int, limit: int
@@ -62,10 +62,10 @@ class HistoryTable(Protocol):
         """Return rows of a day, of all kinds, with ids in `(after_id, until_id]`, by id."""
 
     def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
-        """Remove a day, all of it or, if rows have come that the bounds do not cover, nothing."""
+        """Remove a whole day; return False, and remove nothing, if the bounds miss newer rows."""
 
     def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
-        """Remove the rows of a day between two ids, if they are exactly as many; tell if so."""
+        """Remove the rows between two ids; return False, and remove none, if the count differs."""
 
     def kinds(self) -> HistorySteps[list[str]]:
         """Return every kind of message that the database knows, settled or not."""

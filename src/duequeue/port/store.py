@@ -1,8 +1,8 @@
 """The port: what a queue asks of a store.
 
-A store does no I/O. Each operation is a generator of commands (see `drive/steps.py`), run by the
-store's session. Instants are epoch milliseconds, payloads are bytes, and a store serves one
-kind of message: one queue name with one payload type.
+A store does no I/O. Each operation is a generator of commands (see `drive/steps.py`), which the
+store's session runs. Instants are epoch milliseconds, payloads are bytes, and a store serves one
+kind of message, that is, one queue name with one payload type.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -18,8 +18,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
 
-# Who tells everybody, the own process included: it cannot know when the caller commits.
-NOBODY = "-"
+# The sender of a wake-up from inside a caller's transaction. No process has this name, so every
+# process reacts to it, this one included, because it cannot know when the caller commits.
+ANONYMOUS_SENDER = "-"
 
 
 class Record(NamedTuple):
@@ -33,7 +34,7 @@ class Record(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The proof that a message is held: its id, the fencing token of this very claim, and when."""
+    """The proof of holding a message: its id, and the fencing token and instant of the claim."""
 
     id: int
     token: int
@@ -41,14 +42,14 @@ class Lease(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A leased message to give back, and when it is due again."""
+    """A leased message to release, and when it is due again."""
 
     lease: Lease
     due_at: int
 
 
 class Burial(NamedTuple):
-    """A leased message to park, and why."""
+    """A leased message to bury, and why."""
 
     lease: Lease
     attempts: int
@@ -67,7 +68,7 @@ class Claimed(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A live message as it lies in the store."""
+    """A live message as the store keeps it."""
 
     payload: bytes
     asked_at: int
@@ -78,7 +79,7 @@ class StoredMessage(NamedTuple):
 
 
 class StoredBurial(NamedTuple):
-    """A parked message as it lies in the store."""
+    """A buried message as the store keeps it."""
 
     key: str
     payload: bytes
@@ -90,7 +91,7 @@ class StoredBurial(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many messages are in which state; the instants are None when there is none."""
+    """How many messages are in which state; an instant is None if no message has one."""
 
     due: int
     leased: int
@@ -101,10 +102,10 @@ class Counts(NamedTuple):
 
 
 class Store(Protocol):
-    """Every operation on the messages of one kind. Settling returns the ids that were won.
+    """Every operation on the messages of one kind.
 
-    A store that was opened with history keeps a row of each message that leaves the queue, in the
-    transaction in which it does.
+    The operations that settle messages return the ids of those that were still held. A store that
+    was opened with history records each message that leaves the queue, in the same transaction.
     """
 
     def offer(
@@ -117,27 +118,27 @@ class Store(Protocol):
     ) -> Steps[list[OfferOutcome]]:
         """Create, update or ignore each record, in order, all in one transaction.
 
-        With a sender, what changed is told to other processes by the same commit. Hurried, it
-        fails soon instead of waiting for a row that somebody else's transaction holds.
+        With a sender, the commit also notifies other processes of what changed. A hurried offer
+        fails soon instead of waiting for a row that another transaction has locked.
         """
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
-        """Delete what is still held."""
+        """Delete the messages that are still held."""
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
         """Move the end of the leases that are still held."""
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
-        """Give back what is still held, each for its own due time."""
+        """Release the messages that are still held, each for its own due time."""
 
     def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
-        """Undo the claim of what is still held, as if it had never been delivered."""
+        """Undo the claims that still hold, as if the messages had never been delivered."""
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Park what is still held."""
+        """Bury the messages that are still held."""
 
     def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Return the live message of a key, else its newest burial."""
@@ -152,42 +153,42 @@ class Store(Protocol):
         """Count the messages by state."""
 
     def next_due(self, now: int) -> Steps[int | None]:
-        """Return when the next message that is not due yet will be."""
+        """Return the due time of the next message that is not due yet."""
 
     def earliest_due(self, now: int) -> Steps[int | None]:
-        """Return when the first message that nobody holds is, or was, due."""
+        """Return the earliest due time, past or future, of the messages that nobody holds."""
 
     def buried(self, limit: int) -> Steps[list[StoredBurial]]:
         """Return burials, oldest first."""
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Put the newest burial of a key back, unless the key is live."""
+        """Put the newest burial of a key back into the queue, unless the key is live."""
 
     def purge_buried(self, before: int) -> Steps[int]:
-        """Forget the burials older than `before`."""
+        """Delete the burials older than `before`."""
 
     def settled(self, limit: int) -> Steps[list[SettledRow]]:
-        """Return what the history holds, newest first."""
+        """Return rows of the history, newest first."""
 
     def prepare_history(self, now: int) -> Steps[None]:
-        """Make room for rows, if this store keeps a history."""
+        """Make room for the rows of today and tomorrow, if this store keeps a history."""
 
     def announce(self, due_at: int) -> None:
-        """Take note that a message was just committed for `due_at`."""
+        """Note that a message was just committed for `due_at`, perhaps by another process."""
 
     def notify(self, due_at: int) -> Steps[None]:
-        """Have other processes told once the transaction at hand commits."""
+        """Notify other processes of `due_at` when the current transaction commits."""
 
     @property
     def cron(self) -> CronTable:
-        """What the crons of this kind of message know."""
+        """The cron table of this kind of message."""
 
     def borrowed(self) -> "Store":
-        """Return the same store for a transaction whose end it will not learn of."""
+        """Return the same store for a caller's transaction, whose end it does not see."""
 
 
 class Session(Protocol):
-    """Runs operations, blocking. Errors come out as `StoreError` and `StoreUnavailable`."""
+    """Runs operations, blocking. The driver's errors are raised as our own `StoreError`s."""
 
     def run(self, operation: Operation[T]) -> T:
         """Run one operation on one connection, in one transaction if it begins one."""
@@ -207,15 +208,15 @@ class AsyncSession(Protocol):
 
 
 class Backend(Protocol):
-    """A database that a URL names: how to reach it, and how to get a store in it ready."""
+    """A database that a URL names: how to reach it, and how to open a store in it."""
 
     @property
     def address(self) -> str:
-        """Where it is, for people to read: without secrets."""
+        """Where it is, for people to read, without secrets."""
 
     @property
     def place(self) -> str:
-        """Equal for all in this process who use the same tables."""
+        """A name that is equal for all backends of this process that use the same tables."""
 
     def session(self) -> Session:
         """Return a blocking session; it connects when it is first used."""
@@ -236,12 +237,12 @@ class Backend(Protocol):
         """Return the statements that create the tables."""
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
-        """Return the line to other processes."""
+        """Return the wake-ups of the queue whose session was opened last."""
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
     ) -> Steps[Store]:
-        """Get the store of one kind of message ready."""
+        """Open the store of one kind of message."""
 
     def open_history(self, *, migrate: bool) -> Steps[HistoryTable]:
-        """Get the history of all kinds ready."""
+        """Open the history of all kinds."""

@@ -1,1 +1,1 @@
-"""What a process has to take care of: forks, signals, objects that it shares."""
+"""What concerns the whole process: forks, signals, and objects that its queues share."""

@@ -8,7 +8,7 @@ class Closing:
     """Closes itself at the end of a `with` block, however the block ends."""
 
     def close(self) -> None:
-        """Give back whatever is held; closing twice is fine."""
+        """Release all resources; closing twice is fine."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -27,7 +27,7 @@ class AsyncClosing:
     """Closes itself at the end of an `async with` block, however the block ends."""
 
     async def close(self) -> None:
-        """Give back whatever is held; closing twice is fine."""
+        """Release all resources; closing twice is fine."""
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:

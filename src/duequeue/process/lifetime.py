@@ -1,4 +1,4 @@
-"""For how long something opened can be used: until it is closed, by the process that opened it."""
+"""Until when a queue or a history can be used, and by which process."""
 
 import os
 from itertools import count
@@ -7,7 +7,10 @@ from duequeue.errors import QueueClosed
 
 
 class Lifetime:
-    """That of a queue or a history. A fork has a copy of it, with connections not its own."""
+    """Lasts until its owner is closed, and only in the process that opened it.
+
+    A fork has a copy of the owner, whose connections still belong to the parent process.
+    """
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -28,16 +31,16 @@ class Lifetime:
             self.check_process()
 
     def check_process(self) -> None:
-        """Raise in a fork."""
+        """Raise if this process is a fork of the one that opened it."""
         if not self.is_here:
             raise QueueClosed(
-                f"{self._owner} was opened before this process was forked: open it again here"
+                f"{self._owner} was opened before this process was forked; open it again here"
             )
 
     def begin_closing(self) -> bool:
-        """Tell whether it is for this call to close: for the first one, and never in a fork."""
+        """Return True only to the first caller, and only in the process that opened it."""
         return self.is_here and next(self._closings) == 0
 
     def end(self) -> None:
-        """Let every later call be refused."""
+        """Refuse every later call."""
         self._closed = True

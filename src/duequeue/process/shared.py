@@ -1,4 +1,4 @@
-"""One object per name in this process, for as long as somebody holds it."""
+"""One object per name in this process, which lives as long as it is referenced."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Hands the same object to everyone who asks by the same name."""
+    """Returns the same object for the same name."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -19,7 +19,7 @@ class Shared(Generic[T]):
             os.register_at_fork(after_in_child=self._begin)
 
     def get(self, name: Hashable) -> T:
-        """Return the object of that name, made now if nobody holds one."""
+        """Return the object of that name, and make it if there is none."""
         with self._lock:
             found = self._alive.get(name)
             if found is None:
@@ -27,6 +27,6 @@ class Shared(Generic[T]):
             return found
 
     def _begin(self) -> None:
-        # The threads that work on what is shared, or hold a lock, do not live on in a fork.
+        # A fork does not have the threads that work on these objects or hold the lock.
         self._lock = threading.Lock()
         self._alive: WeakValueDictionary[Hashable, T] = WeakValueDictionary()

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, answered in another way for as long as a block lasts."""
+"""SIGTERM and SIGINT, handled differently for the length of a block."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def answered_by(answer: Callable[[], None]) -> Iterator[None]:
-    """Call `answer` for each of them, on the main thread."""
+    """Call `answer` on the main thread for each of these signals."""
 
     def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
         answer()
@@ -26,7 +26,7 @@ def answered_by(answer: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def answered_in_the_loop_by(answer: Callable[[], None]) -> Iterator[None]:
-    """Call `answer` for each of them, in the running event loop."""
+    """Call `answer` in the running event loop for each of these signals."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     for number in STOP_SIGNALS:

@@ -1,1 +1,1 @@
-"""The stores behind the port, one folder or file each."""
+"""The stores that implement the port, each in a package of its own."""

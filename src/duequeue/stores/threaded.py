@@ -1,4 +1,4 @@
-"""Blocking sessions for the event loop."""
+"""Blocking sessions, made awaitable for the event loop."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class ThreadedSession:
-    """Awaits a blocking session that serves one operation at a time."""
+    """Runs a blocking session on a thread, one operation at a time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duequeue")
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run one operation; a cancelled caller waits for it to end, so that none is half done."""
+        """Run one operation; a cancelled caller still waits for an operation that has begun."""
         running = self._thread.submit(self._session.run, operation)
         outcome = asyncio.wrap_future(running)
         try:
@@ -29,7 +29,7 @@ class ThreadedSession:
             raise
 
     async def close(self) -> None:
-        """Close the session after what runs."""
+        """Close the session once the running operation has ended."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._session.close)
         self._thread.shutdown()

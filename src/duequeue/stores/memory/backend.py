@@ -1,4 +1,4 @@
-"""The store that lives and dies with the process."""
+"""The store in this process's memory, which ends with the process."""
 
 import threading
 from collections import defaultdict
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class MemoryDatabase:
-    """The tables of one name, gone with the last session on them."""
+    """The tables under one name; they are cleared when the last session on them closes."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -36,9 +36,9 @@ _databases = Shared(MemoryDatabase)
 class MemoryBackend:
     """`memory:` or `memory:name`; see `port.store.Backend`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._database = _databases.get(name)
+    def __init__(self, url: str) -> None:
+        self._name = url.partition(":")[2]
+        self._database = _databases.get(self._name)
 
     @property
     def address(self) -> str:
@@ -51,37 +51,37 @@ class MemoryBackend:
         return self.address
 
     def session(self) -> Session:
-        """Take turns."""
+        """Run one operation at a time, under a lock."""
         return MemorySession(self._database)
 
     def async_session(self) -> AsyncSession:
-        """Take turns: nothing here takes long enough to need a thread."""
+        """Run operations in the event loop, because none takes long enough to need a thread."""
         return InlineSession(self.session())
 
     def borrow(self, connection: object) -> Session:
-        """Refuse: there are no transactions to be inside of."""
+        """Refuse, because there are no transactions."""
         raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
 
     def borrow_async(self, connection: object) -> AsyncSession:
-        """Refuse likewise."""
+        """Refuse, because there are no transactions."""
         raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
 
     @at_once
     def migrate(self) -> list[str]:
-        """Do nothing: there is no schema."""
+        """Do nothing, because there is no schema."""
         return []
 
     def schema_script(self) -> str:
-        """Return nothing."""
+        """Return an empty script, because there is no schema."""
         return ""
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the port's signature
-        """Return none: no other process can see this."""
+        """Return alerts that do nothing, because no other process can see this."""
         return NoAlerts()
 
     @at_once
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool, history: bool) -> Store:  # noqa: ARG002 - the port's signature
-        """Find or make the table."""
+        """Find or create the table of a kind."""
         database = self._database
         table = database.tables[kind]
         settling = MemorySettling(kind, table, database.history, keeps=history)
@@ -89,7 +89,7 @@ class MemoryBackend:
 
     @at_once
     def open_history(self, *, migrate: bool) -> HistoryTable:  # noqa: ARG002 - the port's signature
-        """Find the rows."""
+        """Find the history of all kinds."""
         return MemoryHistoryTable(self._database.history, self._database.tables)
 
 
@@ -107,7 +107,7 @@ class MemorySession:
             return drive(operation(), _refuse)
 
     def close(self) -> None:
-        """Let go; the last one out clears the tables."""
+        """Close the session; the last one to close clears the tables."""
         with self._database.lock:
             self._database.sessions -= 1
             if self._database.sessions == 0:
@@ -117,4 +117,4 @@ class MemorySession:
 
 
 def _refuse(command: object) -> object:
-    raise AssertionError(f"the memory store has no commands, not even {command!r}")
+    raise AssertionError(f"the memory store knows no commands, so not {command!r} either")

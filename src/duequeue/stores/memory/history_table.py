@@ -1,4 +1,4 @@
-"""The history of the memory store; see `history_table.HistoryTable`."""
+"""The history of the memory store; see `port.history_table.HistoryTable`."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -7,29 +7,29 @@ from typing import TypeAlias
 from duequeue.drive.steps import at_once
 from duequeue.port.history_table import DayBounds, SettledRow, day_of
 
-# Key, asked for, delivered, settled, attempts, outcome.
+# Key, due time as first asked for, delivered at, settled at, attempts, outcome.
 About: TypeAlias = tuple[str, int, int | None, int, int, str]
 
 
 class MemoryHistory:
-    """The rows of one database. Whoever calls holds the lock."""
+    """The rows of one database. The caller holds the lock."""
 
     def __init__(self) -> None:
         self.rows: list[SettledRow] = []
         self._ids = count(1)
 
     def add(self, kind: str, *about: *About) -> None:
-        """Keep a row, under an id that is never used again."""
+        """Add a row, under an id that is never used again."""
         self.rows.append(SettledRow(next(self._ids), kind, *about))
 
     def newest(self, kind: str, limit: int) -> list[SettledRow]:
-        """Return rows of a kind, the last settled first."""
+        """Return rows of a kind, the one settled last first."""
         rows = [row for row in self.rows if row.kind == kind]
         return sorted(rows, key=lambda row: (row.settled_at, row.id), reverse=True)[:limit]
 
 
 class MemoryHistoryTable:
-    """What the settled messages of every kind left behind in this process."""
+    """The records of the settled messages of every kind in this process."""
 
     def __init__(self, history: MemoryHistory, by_kind: Mapping[str, object]) -> None:
         self._history = history
@@ -37,22 +37,22 @@ class MemoryHistoryTable:
 
     @at_once
     def days(self) -> list[tuple[int, str]]:
-        """Walk over everything."""
+        """Walk over all rows."""
         return sorted({(day_of(row.settled_at), row.kind) for row in self._history.rows})
 
     @at_once
     def day_bounds(self, day: int) -> DayBounds:
-        """Walk over everything."""
+        """Walk over all rows."""
         return self._bounds(day)
 
     @at_once
     def day_rows(self, day: int, after_id: int, until_id: int, limit: int) -> list[SettledRow]:
-        """Walk over everything."""
+        """Walk over all rows."""
         return [row for row in self._of(day) if after_id < row.id <= until_id][:limit]
 
     @at_once
     def remove_day(self, day: int, bounds: DayBounds) -> bool:
-        """Keep the rows of the other days."""
+        """Keep only the rows of the other days."""
         if not bounds.cover(self._bounds(day)):
             return False
         others = [row for row in self._history.rows if day_of(row.settled_at) != day]
@@ -61,7 +61,7 @@ class MemoryHistoryTable:
 
     @at_once
     def remove_rows(self, day: int, bounds: DayBounds) -> bool:
-        """Keep the rows of the other days, and of other ids."""
+        """Keep only the rows of other days and with other ids."""
         ids = [row.id for row in self._of(day) if bounds.first_id <= row.id <= bounds.last_id]
         if not ids or DayBounds(ids[0], ids[-1], len(ids)) != bounds:
             return bounds.rows == 0
@@ -71,7 +71,7 @@ class MemoryHistoryTable:
 
     @at_once
     def kinds(self) -> list[str]:
-        """Return every kind that there is a table for."""
+        """Return every kind that has a table."""
         return sorted(self._by_kind)
 
     def _of(self, day: int) -> Iterator[SettledRow]:

@@ -1,4 +1,4 @@
-"""How messages leave the memory store, with a row of history each or without."""
+"""How messages leave the memory store, each with a row of history or without."""
 
 from duequeue.port.history_table import SettledRow
 from duequeue.port.store import Lease
@@ -8,7 +8,7 @@ from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
 class MemorySettling:
-    """Settles messages of one kind; unless `keeps`, they leave nothing behind."""
+    """Settles messages of one kind, and adds them to the history if it `keeps` one."""
 
     def __init__(
         self, kind: str, table: MemoryTable, history: MemoryHistory, *, keeps: bool
@@ -19,32 +19,32 @@ class MemorySettling:
         self._keeps = keeps
 
     def ack(self, entry: MemoryMessage, lease: Lease, now: int) -> int:
-        """Remove, and return the id."""
+        """Remove a message, and return its id."""
         self._keep(entry, Outcome.ACKED, now, lease.delivered_at, entry.attempt)
         return self._table.remove(entry)
 
     def bury(self, entry: MemoryMessage, lease: Lease, attempts: int, now: int) -> int:
-        """Remove, and return the id; the caller has a copy."""
+        """Remove a message of which the caller has a copy, and return its id."""
         self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
         return self._table.remove(entry)
 
     def drop(self, entry: MemoryMessage, now: int) -> int:
-        """Remove, and return the id."""
+        """Remove a message, and return its id."""
         self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
         return self._table.remove(entry)
 
     def drop_all(self, now: int) -> int:
-        """Remove everything, and count it."""
+        """Remove all messages, and count them."""
         for entry in self._table.by_key.values():
             self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
         return self._table.clear()
 
     def replace(self, entry: MemoryMessage, now: int) -> None:
-        """Keep a row; the caller is about to change the entry."""
+        """Add a row for a message that the caller is about to change."""
         self._keep(entry, Outcome.REPLACED, now, None, entry.attempt)
 
     def newest(self, limit: int) -> list[SettledRow]:
-        """Return the rows of this kind, the last settled first."""
+        """Return the rows of this kind, the one settled last first."""
         return self._history.newest(self._kind, limit)
 
     def _keep(

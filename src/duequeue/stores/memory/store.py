@@ -22,7 +22,7 @@ from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
 class MemoryStore:
-    """Every operation, done at once."""
+    """Every operation of a store, done without waiting."""
 
     def __init__(self, table: MemoryTable, settling: MemorySettling, crons: MemoryCrons) -> None:
         self._table = table
@@ -36,7 +36,7 @@ class MemoryStore:
         now: int,
         *,
         sender: str | None = None,  # noqa: ARG002 - no other process can reach this
-        hurried: bool = False,  # noqa: ARG002 - nothing here is held for long
+        hurried: bool = False,  # noqa: ARG002 - no lock is held for long
     ) -> list[OfferOutcome]:
         """Offer one by one."""
         return [self._offer(record, now) for record in records]
@@ -55,17 +55,17 @@ class MemoryStore:
 
     @at_once
     def ack(self, leases: Sequence[Lease], now: int) -> set[int]:
-        """Remove what is held."""
+        """Remove the messages that are still held."""
         return {self._settling.ack(entry, lease, now) for entry, lease in self._held(leases)}
 
     @at_once
     def extend(self, leases: Sequence[Lease], until: int) -> set[int]:
-        """Move the end of what is held."""
+        """Move the end of the leases that are still held."""
         return {self._table.lease(entry, until) for entry, _ in self._held(leases)}
 
     @at_once
     def release(self, releases: Sequence[Release]) -> set[int]:
-        """Put what is held back in order."""
+        """Put the messages that are still held back into due order."""
         return {
             self._table.reschedule(entry, due_at)
             for lease, due_at in releases
@@ -74,7 +74,7 @@ class MemoryStore:
 
     @at_once
     def give_back(self, leases: Sequence[Lease]) -> set[int]:
-        """Put what is held back where it was."""
+        """Put the messages that are still held back where they were."""
         held = [entry for entry, _ in self._held(leases)]
         for entry in held:
             entry.attempt -= 1
@@ -82,7 +82,7 @@ class MemoryStore:
 
     @at_once
     def bury(self, burials: Sequence[Burial], now: int) -> set[int]:
-        """Move what is held to the buried."""
+        """Move the messages that are still held to the buried ones."""
         won: set[int] = set()
         for lease, attempts, reason in burials:
             for entry, _ in self._held([lease]):
@@ -93,7 +93,7 @@ class MemoryStore:
 
     @at_once
     def read(self, key: str) -> StoredMessage | StoredBurial | None:
-        """Look among the live, then among the buried."""
+        """Look among the live messages, then among the buried ones."""
         entry = self._table.by_key.get(key)
         if entry is None:
             return next(self._burials(key), None)
@@ -108,12 +108,12 @@ class MemoryStore:
 
     @at_once
     def drop_all(self, now: int) -> int:
-        """Remove everything live."""
+        """Remove every live message."""
         return self._settling.drop_all(now)
 
     @at_once
     def counts(self, now: int) -> Counts:
-        """Walk over everything."""
+        """Walk over all messages."""
         entries = self._table.by_key.values()
         free = [entry.due_at for entry in entries if entry.leased_until <= now]
         due = [due_at for due_at in free if due_at <= now]
@@ -139,7 +139,7 @@ class MemoryStore:
 
     @at_once
     def buried(self, limit: int) -> list[StoredBurial]:
-        """List the buried."""
+        """Sort the buried messages."""
         return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
@@ -151,14 +151,14 @@ class MemoryStore:
         outcome = self._offer(record, now)
         if outcome is not OfferOutcome.CREATED:
             return False
-        # By identity: an older burial may be equal in everything.
+        # Compared by identity, because an older burial may be equal in everything.
         self._table.buried[:] = [each for each in self._table.buried if each is not found]
         yield from self.cron.release(key)
         return True
 
     @at_once
     def purge_buried(self, before: int) -> int:
-        """Forget by time."""
+        """Walk over the buried messages."""
         buried = self._table.buried
         kept = [each for each in buried if each.buried_at >= before]
         purged = len(buried) - len(kept)
@@ -167,22 +167,22 @@ class MemoryStore:
 
     @at_once
     def settled(self, limit: int) -> list[SettledRow]:
-        """Sort everything."""
+        """Sort all rows of the history."""
         return self._settling.newest(limit)
 
     @at_once
     def prepare_history(self, now: int) -> None:
-        """Do nothing: there is always room."""
+        """Do nothing, because there is always room."""
 
     def announce(self, due_at: int) -> None:
-        """Do nothing: the heap is always in order."""
+        """Do nothing, because the heap is always in order."""
 
     @at_once
     def notify(self, due_at: int) -> None:
-        """Do nothing: no other process can see this."""
+        """Do nothing, because no other process can see this."""
 
     def borrowed(self) -> "MemoryStore":
-        """Return itself: there are no transactions."""
+        """Return itself, because there are no transactions."""
         return self
 
     def _offer(self, record: Record, now: int) -> OfferOutcome:

@@ -1,4 +1,4 @@
-"""Messages in order of due time: dictionaries and heaps with lazy cancel."""
+"""Messages in order of due time, kept in dictionaries and in heaps with lazy cancelling."""
 
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -30,11 +30,11 @@ class MemoryMessage:
 
 
 class MemoryTable:
-    """The messages of one kind. Whoever calls holds the lock.
+    """The messages of one kind. The caller holds the lock.
 
-    A free entry stands in the `waiting` heap by due time, a leased one in `leased` by the end of
-    its lease. Nothing is searched for removal: a heap item counts only while its serial number
-    is the entry's latest, and the heaps are rebuilt once most of their items no longer count.
+    A free entry is in the `waiting` heap by due time, a leased one in `leased` by the end of its
+    lease. An item is never searched for to remove it. It counts only while its serial number is
+    the entry's latest, and the heaps are rebuilt once most of their items no longer count.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class MemoryTable:
         return entry.id
 
     def clear(self) -> int:
-        """Delete every message and return how many there were."""
+        """Delete every message and return their number."""
         total = len(self.by_key)
         for each in (self.by_key, self.by_id, self._waiting, self._leased):
             each.clear()
@@ -78,7 +78,7 @@ class MemoryTable:
         return self.place(entry)
 
     def place(self, entry: MemoryMessage) -> int:
-        """Put an entry where its state says it belongs, and return its id."""
+        """Put an entry into the heap that its state calls for, and return its id."""
         entry.placing = next(self._placings)
         if entry.leased_until > EARLIEST:
             heappush(self._leased, (entry.leased_until, entry.id, entry.placing))
@@ -98,7 +98,7 @@ class MemoryTable:
         return None
 
     def earliest_due(self, now: int) -> int | None:
-        """Return when the first entry that nobody holds is, or was, due."""
+        """Return the earliest due time, past or future, of the entries that nobody holds."""
         self._free_ended(now)
         while (entry := self._first(self._waiting)) is not None and entry.leased_until > now:
             heappop(self._waiting)

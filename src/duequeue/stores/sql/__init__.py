@@ -1,1 +1,1 @@
-"""What the SQL stores share: operations, the query loader, migrations."""
+"""What the SQL stores share: the operations, the query loader and the migrations."""

@@ -1,4 +1,4 @@
-"""What an SQL operation may ask of its session."""
+"""The commands that an SQL operation may give to its session."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -17,9 +17,9 @@ class Query(NamedTuple):
 
 
 class QueryEach(NamedTuple):
-    """Run a named query for many sets of parameters, all or none; the reply is all the rows.
+    """Run a named query for many sets of parameters, atomically; the reply is all the rows.
 
-    A server gets one statement with arrays, an embedded database a loop in a transaction.
+    On a server this is one statement with arrays, in an embedded database a loop in a transaction.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Script(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """Open a transaction that ends with the operation: committed, or rolled back on an error.
+    """Begin a transaction that is committed with the operation, or rolled back on an error.
 
-    An operation of a single statement does without, and saves the round trips.
+    An operation of a single statement does not need one, and saves the round trips.
     """
 
 

@@ -1,11 +1,11 @@
-"""The history of the SQL stores; see `history_table.HistoryTable`."""
+"""The history of the SQL stores; see `port.history_table.HistoryTable`."""
 
 from duequeue.port.history_table import DayBounds, HistorySteps, SettledRow
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
 
 
 class SqlHistoryTable:
-    """What the settled messages of every kind left behind in an SQL database."""
+    """The records of the settled messages of every kind in an SQL database."""
 
     def days(self) -> HistorySteps[list[tuple[int, str]]]:
         """Jump from day to day in the index."""
@@ -26,7 +26,7 @@ class SqlHistoryTable:
         return [SettledRow(*row) for row in rows]
 
     def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
-        """Look under a lock whether rows have come late, then remove."""
+        """Check under a lock that no rows have come late, then remove the day."""
         yield BEGIN
         yield Query("lock_history_day", {"day": day})
         found = yield from self.day_bounds(day)

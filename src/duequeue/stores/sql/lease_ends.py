@@ -1,16 +1,16 @@
-"""When the leases that this process holds run out."""
+"""The ends of the leases that this process holds."""
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
 
 class LeaseEnds:
-    """Remembers, per claim, how many of its leases are out and when they end."""
+    """Remembers for each claim how many of its leases are not settled, and when they end."""
 
     def __init__(self) -> None:
         self._held: dict[int, int] = {}  # token of the claim -> leases not settled yet
         self._ends: list[tuple[int, int]] = []  # end, token
-        self._ends_of: dict[int, int] = {}  # token -> how often it stands in the heap
+        self._ends_of: dict[int, int] = {}  # token -> how often it is in the heap
 
     def add(self, token: int, count: int, end: int) -> None:
         """Note a claim."""
@@ -25,7 +25,7 @@ class LeaseEnds:
             heappush(self._ends, (end, token))
 
     def settle(self, tokens: Iterable[int]) -> None:
-        """Note settled leases by the tokens of their claims, once for each."""
+        """Note settled leases by the tokens of their claims, one token for each lease."""
         for token in tokens:
             left = self._held.get(token, 0) - 1
             if left > 0:
@@ -34,13 +34,13 @@ class LeaseEnds:
                 self._held.pop(token, None)
 
     def ran_out(self, now: int) -> bool:
-        """Tell whether a lease may have run out since the last question."""
+        """Return whether a lease may have run out since the last call."""
         ran_out = False
         while self._ends and (self._ends[0][0] <= now or self._ends[0][1] not in self._held):
             _, token = heappop(self._ends)
             ran_out = ran_out or token in self._held
             self._ends_of[token] -= 1
-            if self._ends_of[token] == 0:  # nothing more to expect of this claim
+            if self._ends_of[token] == 0:  # no lease of this claim can run out any more
                 del self._ends_of[token]
                 self._held.pop(token, None)
         return ran_out

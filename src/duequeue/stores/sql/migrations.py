@@ -20,7 +20,7 @@ class Migration(NamedTuple):
 
     @property
     def checksum(self) -> str:
-        """Identify the text, so that a migration edited after the fact is noticed."""
+        """A hash of the text, by which a migration that was edited afterwards is noticed."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
@@ -36,7 +36,7 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
 
 
 def ensure_schema(dialect: str, *, migrate: bool) -> Steps[list[Migration]]:
-    """Bring the tables up to date and return what was applied; or refuse to touch them."""
+    """Bring the tables up to date and return what was applied; without `migrate`, only check."""
     if not (yield from _pending(dialect)):
         return []
     if not migrate:
@@ -48,7 +48,7 @@ def ensure_schema(dialect: str, *, migrate: bool) -> Steps[list[Migration]]:
 
 
 def schema_script(dialect: str) -> str:
-    """Return the whole schema as one script, for those who run DDL themselves."""
+    """Return the whole schema as one script, for administrators who run DDL themselves."""
     parts = [load_queries(dialect)["create_migrations"] + ";\n"]
     for migration in load_migrations(dialect):
         parts.append(f"-- {migration.name}\n{migration.text}")
@@ -65,7 +65,7 @@ def _apply(dialect: str) -> Steps[list[Migration]]:
     yield BEGIN
     yield Query("lock_migrations")
     yield Execute("create_migrations")
-    # Looked up again under the lock: another process may have been faster.
+    # They are looked up again under the lock, because another process may have been faster.
     pending = yield from _pending(dialect)
     for migration in pending:
         yield Script(migration.text)
@@ -94,11 +94,11 @@ def _check_applied(known: tuple[Migration, ...], applied: list[Row]) -> None:
     if len(applied) > len(known):
         raise SchemaError(
             f"the database has migration {applied[-1][1]}, which is newer than this DueQueue "
-            f"knows ({known[-1].name} is its last): upgrade DueQueue in this process"
+            f"knows ({known[-1].name} is its last); upgrade DueQueue in this process"
         )
     for migration, (number, name, checksum) in zip(known, applied, strict=False):
         if (number, name, checksum) != (migration.number, migration.name, migration.checksum):
             raise SchemaError(
-                f"migration {name} in the database is not the {migration.name} of this DueQueue: "
+                f"migration {name} in the database differs from {migration.name} of this DueQueue; "
                 "one of them was edited after it was applied"
             )

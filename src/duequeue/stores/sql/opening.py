@@ -1,4 +1,4 @@
-"""What every SQL backend does the same way."""
+"""How every SQL backend opens a store."""
 
 from duequeue.port.store import Steps
 from duequeue.process.shared import Shared
@@ -16,16 +16,16 @@ _history_days = Shared(HistoryDays)
 def open_store(
     dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool, history: bool
 ) -> Steps[SqlStore]:
-    """Get a kind ready, with the watermark that all of this process share."""
+    """Open the store of a kind, with the watermark that all queues of this process share."""
     found = yield from find_kind(dialect, kind, migrate=migrate)
     settling = Settling(found.id, _history_days.get(place) if history else None)
     watermark = _watermarks.get((place, kind))
-    watermark.begin_anew()
+    watermark.start_over()
     return SqlStore(found, settling, sweep_interval, watermark)
 
 
 def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:
-    """Check or create the tables, and look up the small number that stands for a kind."""
+    """Check or create the tables, and look up the number that identifies a kind."""
     yield from ensure_schema(dialect, migrate=migrate)
     rows: list[Row] = yield Query("find_kind", {"kind": kind})
     if not rows:
@@ -35,12 +35,12 @@ def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:
 
 
 def open_history(dialect: str, *, migrate: bool) -> Steps[SqlHistoryTable]:
-    """Check or create the tables."""
+    """Check or create the tables, and open the history of all kinds."""
     yield from ensure_schema(dialect, migrate=migrate)
     return SqlHistoryTable()
 
 
 def migrate(dialect: str) -> Steps[list[str]]:
-    """Bring the tables up to date and name what was applied."""
+    """Bring the tables up to date and return the names of the applied migrations."""
     applied = yield from ensure_schema(dialect, migrate=True)
     return [migration.name for migration in applied]

@@ -1,4 +1,4 @@
-"""The statements by which messages leave the queue, with a row of history each or without."""
+"""The statements by which messages leave the queue, each with a row of history or without."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,10 @@ from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 
 
 class HistoryDays:
-    """Shared by the queues of one process on one database; safe from many threads."""
+    """The days for which the history is known to have room.
+
+    The queues of one process on one database share them; they are safe to use from many threads.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,25 +22,25 @@ class HistoryDays:
         return day in self._known
 
     def add(self, days: Iterable[int]) -> None:
-        """Note days that there is room for."""
+        """Note days for which there is room."""
         with self._lock:
             self._known |= frozenset(days)
 
     def forget(self) -> None:
-        """Know nothing any more: something is not as it was."""
+        """Forget all days, because one of them turned out to be missing."""
         with self._lock:
             self._known = frozenset()
 
 
 LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"
-# What PostgreSQL says of a row that no partition takes.
+# PostgreSQL's code for a row that fits no partition.
 NO_SUCH_DAY = "23514"
 OFFERED = ("key", "payload", "due_at", "headers")
 
 
 class Settling:
-    """Settles messages of one kind; without `days`, they leave nothing behind."""
+    """Settles messages of one kind, and adds them to the history if it is given `days`."""
 
     def __init__(self, kind_id: int, days: HistoryDays | None, *, borrowed: bool = False) -> None:
         self._kind_id = kind_id
@@ -47,7 +50,7 @@ class Settling:
         self.keeps_history = days is not None
 
     def borrowed(self) -> "Settling":
-        """Return the same for a transaction whose end it will not learn of."""
+        """Return the same for a caller's transaction, whose end it does not see."""
         return Settling(self._kind_id, self._days, borrowed=True)
 
     def prepare(self, now: int) -> Steps[None]:
@@ -62,7 +65,7 @@ class Settling:
     def offer(
         self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool
     ) -> Steps[list[Row]]:
-        """Offer distinct keys with one way to replace; return keys, and whether they are new."""
+        """Offer distinct keys with the same `replace`; return keys, and whether they are new."""
         replace = run[0].replace
         keeps = replace and self._days is not None
         name = "offer_messages_with_history" if keeps else "offer_messages"
@@ -77,7 +80,7 @@ class Settling:
         return self.rows_of(QueryEach(name, parameters, OFFERED, each), now)
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
-        """Delete by id and token, and return the ids."""
+        """Delete messages by id and token, and return the ids."""
         if self._days is None:
             shared = {"shared_token": _shared_token(leases)}
             each = [lease[:2] for lease in leases]
@@ -88,13 +91,13 @@ class Settling:
         return self.rows_of(QueryEach(name, {"now": now}, columns, distinct), now)
 
     def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
-        """Delete a micro-batch by what was written down of it, and count."""
+        """Delete the recorded messages of a micro-batch, and count them."""
         if self._days is None:
             return self._count_of(Execute("remove_stream_batch", batch))
         return self._sum_of(Query("remove_stream_batch_with_history", {**batch, "now": now}), now)
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[list[Row]]:
-        """Delete what was copied to the buried, and return the ids."""
+        """Delete the messages that were copied to the buried ones, and return the ids."""
         if self._days is None:
             return self.ack([burial.lease for burial in burials], now)
         columns = (*LEASE, "delivered_at", "attempts")
@@ -103,34 +106,34 @@ class Settling:
         return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
 
     def drop(self, key: str, now: int) -> Steps[int]:
-        """Delete by key, and count."""
+        """Delete a message by key, and count it."""
         one = {**self._kind, "key": key, "now": now}
         if self._days is None:
             return self._count_of(Execute("drop_message", one))
         return self._sum_of(Query("drop_message_with_history", one), now)
 
     def drop_all(self, now: int) -> Steps[int]:
-        """Delete by kind, and count."""
+        """Delete all messages of the kind, and count them."""
         every = {**self._kind, "now": now}
         if self._days is None:
             return self._count_of(Execute("drop_messages", every))
         return self._sum_of(Query("drop_messages_with_history", every), now)
 
     def drop_ticks(self, keys: Sequence[str], now: int) -> Steps[list[Row]]:
-        """Delete by keys."""
+        """Delete the messages of ticks by key."""
         name = "remove_tick_messages" if self._days is None else "remove_tick_messages_with_history"
         each = [(key,) for key in keys]
         return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
     def rows_of(self, query: object, now: int) -> Steps[list[Row]]:
-        """Run a query, of whichever kind the session knows, that may leave rows of history."""
+        """Run a query command that may add rows to the history."""
         if self._days is not None:
             yield from self._make_sure_of(now)
         try:
             rows: list[Row] = yield query
         except Exception as error:
             if self._days is not None and getattr(error, "sqlstate", None) == NO_SUCH_DAY:
-                self._days.forget()  # it is made again at the next try
+                self._days.forget()  # the next try creates the day again
             raise
         return rows
 
@@ -138,8 +141,8 @@ class Settling:
         yield from self.prepare(now)
         today = day_of(now)
         if self._days is not None and today not in self._days:
-            # In a caller's transaction, which may be rolled back, and on whose end others wait:
-            # only what is needed, and nothing to remember.
+            # This is a caller's transaction, which may be rolled back, and others wait for its end.
+            # So only the day that is needed is created, and it is not remembered.
             yield Query("add_history_day", {"day": today})
 
     def _sum_of(self, query: Query, now: int) -> Steps[int]:
@@ -152,7 +155,7 @@ class Settling:
 
 
 def pairs(leases: Iterable[Lease]) -> list[Row]:
-    """Return what names each lease."""
+    """Return the id and token of each lease."""
     return [lease[:2] for lease in leases]
 
 

@@ -1,4 +1,4 @@
-"""Every operation of the SQL stores, once."""
+"""Every operation of a store, written once for all SQL dialects."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from duequeue.message import OfferOutcome
 from duequeue.port.history_table import SettledRow
 from duequeue.port.store import (
-    NOBODY,
+    ANONYMOUS_SENDER,
     Burial,
     Claimed,
     Counts,
@@ -29,7 +29,7 @@ _KEY_AND_CREATED = itemgetter(0, 1)
 
 
 class Kind(NamedTuple):
-    """A queue name with a payload type, and the small number that stands for it in the tables."""
+    """A queue name with a payload type, and the number that identifies it in the tables."""
 
     id: int
     name: str
@@ -77,7 +77,7 @@ class SqlStore:
         return outcomes
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
-        """Claim from the watermark on; if nothing is there, from the beginning."""
+        """Claim from the watermark on; if nothing is there, claim from the beginning."""
         if self._settling.keeps_history:
             yield from self._settling.prepare(now)
         start = self._watermark.start(now, self._sweep_interval)
@@ -97,7 +97,7 @@ class SqlStore:
             if rows or start.position == BEGINNING:
                 break
             start = self._watermark.sweep(now)
-        rows.sort()  # by due time and id; RETURNING promises no order
+        rows.sort()  # by due time and id, because RETURNING promises no order
         if rows:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
@@ -108,7 +108,7 @@ class SqlStore:
         return self._settled((yield from self._settling.ack(leases, now)), leases)
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
-        """Set the lease's new end."""
+        """Set the new end of the leases."""
         each = pairs(leases)
         rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
         won = set(map(_ID, rows))
@@ -116,19 +116,19 @@ class SqlStore:
         return won
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
-        """Clear the lease and set the new place in due order."""
+        """Clear the leases and set the new due times."""
         leases = [release.lease for release in releases]
         each = [(*lease[:2], due_at) for lease, due_at in releases]
         rows = yield QueryEach("release_messages", {}, (*LEASE, "due_at"), each)
         return self._settled(rows, leases)
 
     def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
-        """Clear the lease and take the attempt back."""
+        """Clear the leases and take the attempts back."""
         rows = yield QueryEach("give_back_messages", {}, LEASE, pairs(leases))
         return self._settled(rows, leases)
 
     def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Copy to the buried, then delete."""
+        """Copy the messages to the table of buried ones, then delete them."""
         yield from self._settling.prepare(now)
         yield BEGIN
         yield QueryEach(
@@ -141,7 +141,7 @@ class SqlStore:
         return self._settled(rows, [burial.lease for burial in burials])
 
     def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
-        """Look among the live and the buried; the live one counts."""
+        """Look among the live and the buried messages, and prefer a live one."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
         found: StoredMessage | StoredBurial | None = None
         for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
@@ -174,12 +174,12 @@ class SqlStore:
         return rows[0][0] if rows else None
 
     def buried(self, limit: int) -> Steps[list[StoredBurial]]:
-        """List the buried."""
+        """Read the index of the buried messages."""
         rows: list[Row] = yield Query("list_buried", {**self._kind, "limit": limit})
         return [StoredBurial(*row) for row in rows]
 
     def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Offer the newest burial as a new message; forget the burial if that created one."""
+        """Offer the newest burial as a new message, and delete the burial if that created one."""
         yield from self._settling.prepare(now)
         yield BEGIN
         rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
@@ -206,7 +206,7 @@ class SqlStore:
         return [SettledRow(row[0], kind, *row[1:]) for row in rows]
 
     def prepare_history(self, now: int) -> Steps[None]:
-        """Make room for today and tomorrow."""
+        """Make room for the rows of today and tomorrow."""
         return self._settling.prepare(now)
 
     def announce(self, due_at: int) -> None:
@@ -214,11 +214,11 @@ class SqlStore:
         self._shared_watermark.lower(due_at)
 
     def notify(self, due_at: int) -> Steps[None]:
-        """Tell everybody, this process included: it cannot know when the caller commits."""
-        yield Query("notify_waiters", {"note": self._note(NOBODY, due_at)})
+        """Notify every process, also this one, which cannot know when the caller commits."""
+        yield Query("notify_waiters", {"note": self._note(ANONYMOUS_SENDER, due_at)})
 
     def borrowed(self) -> "SqlStore":
-        """Return a store that claims from the beginning: a claim may yet be rolled back."""
+        """Return a store that claims from the beginning, because claims may be rolled back."""
         return SqlStore(
             self._kind_of_message,
             self._settling.borrowed(),
@@ -237,7 +237,7 @@ class SqlStore:
 
 
 def _runs(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Cut records into runs that one statement can take: distinct keys, one way to replace."""
+    """Cut records into runs that one statement can take: with distinct keys and one `replace`."""
     run: list[Record] = []
     keys: set[str] = set()
     for record in records:

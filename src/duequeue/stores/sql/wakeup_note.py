@@ -1,4 +1,4 @@
-"""What one process tells the others: by whom, for which instant, of which kind of message."""
+"""The text by which one process notifies the others: its sender, a due time and a kind."""
 
 from typing import NamedTuple
 
@@ -15,6 +15,6 @@ class Note(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Note":
-        """Read what was sent; anything else is a ValueError."""
+        """Parse the text of a note; raise ValueError for any other text."""
         sender, due_at, kind = text.split(" ", 2)
         return cls(sender, int(due_at), kind)

@@ -2,10 +2,10 @@
 
 A claim that always began at the earliest message would walk again and again over the leased
 and the just deleted ones. So the queues of one process remember the last row they claimed and
-go on from there. What may lie behind the mark: messages offered for an earlier instant, leases
-that ran out, rows committed late. Whoever offers in this process lowers the mark; for the rest
-it is forgotten once per sweep interval, when a queue is opened, when a lease of this process runs
-out, and when a claim finds nothing.
+go on from there. Messages can still turn up before this mark: they were offered for an earlier
+instant, their leases ran out, or their rows were committed late. An offer in this process lowers
+the mark. For all other cases the mark is forgotten once per sweep interval, when a queue is
+opened, when a lease of this process runs out, and when a claim finds nothing.
 """
 
 import threading
@@ -28,14 +28,14 @@ BEGINNING = Position(-NEVER, 0)
 
 
 class Start(NamedTuple):
-    """Where a claim starts, and which version of the mark told it so."""
+    """Where a claim starts, and the version of the mark that it comes from."""
 
     position: Position
     version: int
 
 
 class Claim(NamedTuple):
-    """What a claim took: how many leases, under which token, until when."""
+    """What a claim took: the token and number of its leases, and their end."""
 
     token: int
     leases: int
@@ -43,7 +43,7 @@ class Claim(NamedTuple):
 
 
 class Watermark:
-    """The mark of one kind of message in one process; safe from many threads."""
+    """The mark of one kind of message in one process; safe to use from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,8 +53,8 @@ class Watermark:
         self._swept_at = -NEVER
         self._lease_ends = LeaseEnds()
 
-    def begin_anew(self) -> None:
-        """Make the next claim look from the beginning, whoever used the mark before."""
+    def start_over(self) -> None:
+        """Make the next claim look from the beginning."""
         with self._lock:
             self._swept_at = -NEVER
 
@@ -87,7 +87,7 @@ class Watermark:
                 self._lease_ends.move(token, until)
 
     def settled(self, tokens: Iterable[int]) -> None:
-        """Note leases that are no more, by the tokens of their claims."""
+        """Note leases that have ended, by the tokens of their claims."""
         with self._lock:
             self._lease_ends.settle(tokens)
 
@@ -96,7 +96,7 @@ class Watermark:
         with self._lock:
             if due_at > self._looked_until:
                 return  # no claim has come that far
-            # Also when the mark is lower: a claim under way may be about to raise it.
+            # This is needed even if the mark is lower, as a running claim may be about to raise it.
             self._version += 1
             self._position = min(self._position, Position(due_at, 0))
 

@@ -1,1 +1,1 @@
-"""Whole batches, for Spark."""
+"""Operations on whole batches of messages, for Spark."""

@@ -1,4 +1,4 @@
-"""What a bulk operation may ask of its session, beside the ordinary commands."""
+"""The commands that a bulk operation may give to its session, besides the ordinary ones."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from duequeue.stores.sql.commands import Parameters
 
 
 class Load(NamedTuple):
-    """Append a batch to the table whose columns it names, all or none.
+    """Append a batch, whose columns are named as those of the table, atomically.
 
-    The reply is False when a key was there already, and nothing was appended.
+    The reply is False, and nothing was appended, if one of the keys was there already.
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""Batches on their way in: appended if they are new, merged if not, or staged until a commit."""
+"""Batches that are offered: appended if they are new, merged if not, or staged until a commit."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from duequeue.stores.sql.bulk.commands import Load, QueryBatch
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.settling import Settling
 
-# The number of a batch that is no stream's; those of Spark begin with 0.
+# The number of a batch that does not belong to a stream; Spark's numbers begin with 0.
 ALONE = -1
 
 
 class SqlStage:
-    """The staged and the offered batches of one kind; see `bulk.BulkStore`."""
+    """The staged and the offered batches of one kind; see `port.bulk.BulkStore`."""
 
     def __init__(self, kind_id: int, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
@@ -44,18 +44,19 @@ class SqlStage:
                 name = "merge_messages_with_history" if keeps else "merge_messages"
                 found += yield from self._settling.rows_of(QueryBatch(name, merge, chosen), now)
         counts = _counts(found, rows.num_rows)
-        # A look at what is there pays off where most of it is equal; the next batch will be alike.
+        # To compare with the stored messages first pays off if most are equal. The next batch will
+        # probably be like this one.
         self._look_first = counts.ignored > rows.num_rows // 2
         return counts, False
 
     def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
-        """Append to the stage."""
+        """Append rows to the stage."""
         yield BEGIN
         own = {"writer": stage.writer, "batch": stage.batch, "part": part}
         yield Load("duequeue_stage", _with_constants(rows, own, pa.int64()))
 
     def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
-        """Delete by part."""
+        """Delete parts from the stage."""
         if parts:
             each = [(part,) for part in parts]
             yield QueryEach("discard_staged", stage._asdict(), ("part",), each)
@@ -63,7 +64,7 @@ class SqlStage:
     def merge(
         self, app: str, stage: StageId, parts: Mapping[int, int], now: int
     ) -> Steps[OfferCounts | None]:
-        """Note the batch, which locks out any other try; check that all is there, and merge."""
+        """Record the batch, which locks out any other try, check the stage, and merge it."""
         yield from self._settling.prepare(now)
         yield BEGIN
         if not (yield from self._open(app, stage.batch, now)):
@@ -73,15 +74,15 @@ class SqlStage:
         staged: list[Row] = yield Query("list_staged", stage._asdict())
         if {part: rows for part, rows in staged if part in parts} != parts:
             raise StoreError(
-                f"batch {stage.batch} of {app!r} is no longer staged as it was written: the server "
-                "crashed in between, and the batch has to be run again"
+                f"batch {stage.batch} of {app!r} is no longer staged as it was written; the server "
+                "must have crashed in between, so run the batch again"
             )
         counts = yield from self._merge(stage, parts, now)
         yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
         return counts
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
-        """Keep the counts as those of a commit, and drop those that nobody has come for."""
+        """Store the counts as those of a commit, and delete those that nobody has asked for."""
         yield BEGIN
         stale = {**self._kind, "batch": ALONE, "before": now - STALE_AFTER}
         yield Execute("forget_stale_commits", stale)
@@ -89,7 +90,7 @@ class SqlStage:
         yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
 
     def take_record(self, app: str) -> Steps[OfferCounts | None]:
-        """Delete the commit."""
+        """Delete the commit and return its counts."""
         rows: list[Row] = yield Query("take_commit", {**self._kind, "app": app})
         return OfferCounts(*rows[0]) if rows else None
 
@@ -98,12 +99,12 @@ class SqlStage:
         return bool((yield Query("open_commit", commit)))
 
     def _check_repeated(self, app: str, batch: int) -> Steps[None]:
-        """Raise unless it is the last batch that comes again: earlier ones never do."""
+        """Raise unless the batch is the last one, because only the last one is ever repeated."""
         ((last,),) = yield Query("last_commit", {**self._kind, "app": app})
         if last > batch:
             raise StoreError(
-                f"{app!r} has come to batch {last}, and this is batch {batch}: another stream has "
-                "used that name before. Name this one differently, with the option txnAppId"
+                f"{app!r} has already merged batch {last}, and this is batch {batch}, so another "
+                "stream has used that name before; give this one its own name with txnAppId"
             )
 
     def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
@@ -118,14 +119,14 @@ class SqlStage:
         return _counts(found, sum(parts.values()))
 
     def _as_messages(self, rows: pa.RecordBatch, now: int) -> pa.RecordBatch:
-        """Return the rows as the table of messages takes them."""
+        """Return the rows with all columns of the table of messages."""
         messages = rows.drop_columns(["replace"]).append_column("asked_at", rows["due_at"])
         messages = _with_constants(messages, {"created_at": now}, pa.int64())
         return _with_constants(messages, self._kind, pa.int32())
 
 
 def _counts(found: list[Row], total: int) -> OfferCounts:
-    """Add up how many were created and updated; the rest was ignored."""
+    """Add up the created and updated messages; the others were ignored."""
     created = sum(row[0] for row in found)
     updated = sum(row[1] for row in found)
     return OfferCounts(created, updated, total - created - updated)

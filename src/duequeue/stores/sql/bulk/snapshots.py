@@ -1,4 +1,4 @@
-"""Snapshots: the parts they are read in, and pages of messages, as columns."""
+"""Snapshots: the parts in which they are read, and pages of messages as columns."""
 
 from collections.abc import Generator, Iterable
 from typing import Any
@@ -7,9 +7,9 @@ from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, MessageColumns, MessageRow, 
 
 
 def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
-    """Cut from `first` to before `last` into at most so many parts of about the same length.
+    """Cut the range from `first` to before `last` into at most `parts` parts of similar length.
 
-    The last part goes on to `end`: by the time it is read, there may be more.
+    The last part extends to `end`, because there may be more by the time it is read.
     """
     many = max(1, min(parts, last - first))
     bounds = [*(first + (last - first) * number // many for number in range(many)), end]
@@ -18,8 +18,8 @@ def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> li
     ]
 
 
-# So many are fetched before their size is known: a page may be larger by that much. Where all are
-# known to be small, more at a time take a tenth less of the client.
+# Rows are fetched in chunks of this size before their size is known, so a page may overshoot by one
+# chunk. Without payloads, larger chunks save about 10 % of the client's time.
 CHUNK_ROWS = 64
 SMALL_CHUNK_ROWS = 1000
 
@@ -27,10 +27,10 @@ SMALL_CHUNK_ROWS = 1000
 def paged(
     chunks: Iterable[list[MessageRow]], rows: int, *, with_payload: bool
 ) -> Generator[MessageColumns, None, None]:
-    """Join chunks, of one length but for the last, to pages of at most so many rows.
+    """Join chunks into pages of at most `rows` rows and about `PAGE_BYTES` of payloads.
 
-    Or of about `PAGE_BYTES` of payloads. A chunk is turned into columns while the processor has
-    it at hand: that is faster than all at once.
+    All chunks but the last have one length. Each chunk is turned into columns at once, while it is
+    still in the processor's cache, which is faster than to convert a whole page.
     """
     page: list[list[Any]] = []
     size = 0
@@ -38,7 +38,7 @@ def paged(
         length = len(chunk)
         page = page or [[] for _ in chunk[0]]
         size += _join(page, chunk, with_payload=with_payload)
-        chunk.clear()  # not to be held while the next one is fetched
+        chunk.clear()  # so that it does not take up memory while the next one is fetched
         if len(page[0]) + length > rows or size >= PAGE_BYTES:
             yield page
             page, size = [], 0
@@ -47,7 +47,7 @@ def paged(
 
 
 def _join(page: list[list[Any]], chunk: list[MessageRow], *, with_payload: bool) -> int:
-    """Add a chunk to a page, and return how many bytes its payloads have."""
+    """Add a chunk to a page, and return the size of its payloads in bytes."""
     columns = list(zip(*chunk, strict=True))
     for column, more in zip(page, columns, strict=True):
         column.extend(more)

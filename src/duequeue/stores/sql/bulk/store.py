@@ -10,7 +10,7 @@ from duequeue.stores.sql.watermark import Watermark
 
 
 class SqlBulk(SqlStage, SqlStreams):
-    """Batches of one kind in an SQL database; see `bulk.BulkStore`."""
+    """Batches of one kind in an SQL database; see `port.bulk.BulkStore`."""
 
     def __init__(self, kind: Kind, settling: Settling) -> None:
         self.kind_id = kind.id
@@ -22,6 +22,6 @@ class SqlBulk(SqlStage, SqlStreams):
 
 
 def open_bulk(dialect: str, kind: str, *, migrate: bool, history: bool) -> Steps[SqlBulk]:
-    """Check or create the tables, and get a kind ready."""
+    """Check or create the tables, and open the bulk store of a kind."""
     found = yield from find_kind(dialect, kind, migrate=migrate)
     return SqlBulk(found, Settling(found.id, HistoryDays() if history else None))

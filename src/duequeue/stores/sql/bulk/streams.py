@@ -1,4 +1,4 @@
-"""Micro-batches on their way out: leased, extended and acked as wholes."""
+"""Micro-batches that are delivered: leased, extended and acked as a whole."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
 
-# How often a stream looks behind what it has leased, in milliseconds.
+# How often, in milliseconds, a stream looks before the last message that it has leased.
 SWEEP_INTERVAL = 3000
 
 _TOKENS = UUID("6d3a4c36-52f4-4a0e-9e3b-3f0d6f6f2b52")
@@ -20,7 +20,7 @@ _DELIVER_AT = COLUMNS.index("deliver_at")
 
 
 class SqlStreams:
-    """The micro-batches of one kind; see `bulk.BulkStore`."""
+    """The micro-batches of one kind; see `port.bulk.BulkStore`."""
 
     def __init__(self, kind_id: int, messages: SqlStore, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
@@ -36,7 +36,7 @@ class SqlStreams:
     def lease(
         self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach
     ) -> Steps[StreamBatch | None]:
-        """Write down what is due and lease it, from the watermark on, or from the beginning."""
+        """Record what is due and lease it, from the watermark on or from the beginning."""
         yield BEGIN
         for known in (yield from self._batches(batch.consumer)):
             if known.sequence == batch.sequence:
@@ -64,7 +64,7 @@ class SqlStreams:
         return leased
 
     def extend(self, consumer: str, until: int) -> Steps[int]:
-        """Extend batch after batch."""
+        """Extend the batches one after the other."""
         yield BEGIN
         held = 0
         for batch in (yield from self._batches(consumer)):
@@ -76,7 +76,7 @@ class SqlStreams:
         return held
 
     def ack(self, through: BatchId, now: int) -> Steps[int]:
-        """Delete the messages, then the batch."""
+        """Delete the messages of each batch, then the batch."""
         yield from self._settling.prepare(now)
         yield BEGIN
         acked = 0
@@ -91,16 +91,16 @@ class SqlStreams:
         return acked
 
     def first_batch(self, consumer: str) -> Steps[StreamBatch | None]:
-        """Look at what is written down."""
+        """Read the recorded batches."""
         batches = yield from self._batches(consumer)
         return batches[0] if batches else None
 
     def forget_stale(self, before: int) -> Steps[None]:
-        """Delete by time."""
+        """Delete batches by the end of their leases."""
         yield Execute("forget_stale_batches", {**self._kind, "before": before})
 
     def slice_lengths(self, batch: BatchId, slice_number: int, page_rows: int) -> Steps[list[int]]:
-        """Look the messages up if need be; what is no longer there has no length."""
+        """Look the messages up if their sizes matter; a missing one has the length 0."""
         rows: list[Row] = yield Query(
             "slice_lengths",
             {
@@ -132,13 +132,13 @@ class SqlStreams:
         return rows
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
-        """Give them back as any others."""
+        """Release them like any other messages."""
         token = token_of(batch)
         ours = [release._replace(lease=release.lease._replace(token=token)) for release in releases]
         return (yield from self._messages.release(ours))
 
     def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Park them as any others, delivered when the batch was leased."""
+        """Bury them like any other messages, as delivered when the batch was leased."""
         rows: list[Row] = yield Query("when_leased", self._of(batch))
         held: dict[str, int] = {"token": token_of(batch)}
         if rows[0][0] is not None:
@@ -161,5 +161,5 @@ class SqlStreams:
 
 
 def token_of(batch: BatchId) -> int:
-    """Return the batch's fencing token: the same whenever it is asked for, also after a crash."""
+    """Return the batch's fencing token, which is the same every time, even after a crash."""
     return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1

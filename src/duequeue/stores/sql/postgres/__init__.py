@@ -1,1 +1,1 @@
-"""The PostgreSQL store: psycopg 3, blocking and awaiting."""
+"""The PostgreSQL store, on psycopg 3, blocking and awaiting."""

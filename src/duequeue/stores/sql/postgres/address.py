@@ -1,4 +1,4 @@
-"""Where a PostgreSQL server is, without the secrets of how to get in."""
+"""The address of a PostgreSQL server, without the secrets of its connection string."""
 
 import os
 
@@ -8,7 +8,7 @@ _SECRETS = {"password", "sslpassword", "passfile"}
 
 
 class Address:
-    """Where a server is, without the secrets of how to get in."""
+    """The host, port and database of a server, which are safe to show."""
 
     def __init__(self, conninfo: str) -> None:
         self._parts = conninfo_to_dict(conninfo)
@@ -22,10 +22,10 @@ class Address:
 
     @property
     def place(self) -> str:
-        """Name what the tables of this connection string are, in this process: schemas too."""
+        """A name that is equal in this process for connection strings that mean the same tables."""
         return make_conninfo("", **{k: v for k, v in self._parts.items() if k not in _SECRETS})
 
     def clean(self, text: str) -> str:
-        """Blot the password out of a driver's words."""
+        """Replace the password in a driver's message by asterisks."""
         password = self._parts.get("password")
         return text.replace(str(password), "***") if password else text

@@ -1,4 +1,4 @@
-"""NOTIFY tells the other processes, LISTEN hears them: one connection each per process."""
+"""Wake-ups between processes by NOTIFY and LISTEN, with one connection for each per process."""
 
 import logging
 import os
@@ -18,24 +18,24 @@ from duequeue.stores.sql.wakeup_note import Note
 
 logger = logging.getLogger("duequeue.postgres")
 
-# NOTIFY takes a lock on the whole server at commit, so a busy producer sends a few hundred a
+# A NOTIFY takes a lock on the whole server at commit. So a busy producer sends a few hundred per
 # second instead of one with every offer.
 SEND_EVERY = 0.005
 RETRY_EVERY = 1.0
 CLOSE_WITHIN = 0.5
-# How soon a line notices that it is to close.
+# How soon, in seconds, a line notices that it should close.
 HEAR_FOR = 0.1
 
 _PROCESS = secrets.token_hex(4)
 
 
 def sender_name() -> str:
-    """Name this process, so that it does not wake itself twice; a fork has another name."""
+    """Return this process's name, by which it ignores its own notes; a fork has another name."""
     return f"{_PROCESS}-{os.getpid()}"
 
 
 class Line:
-    """A thread with a connection of its own, and another one whenever that is lost."""
+    """A thread with a connection of its own, which it opens again whenever it is lost."""
 
     def __init__(
         self, settings: PostgresSettings, work: Callable[["Line", psycopg.Connection], None]
@@ -47,7 +47,7 @@ class Line:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; it is given a moment to finish."""
+        """End the thread, and give it a moment to finish."""
         self.closed.set()
         self._thread.join(CLOSE_WITHIN)
 
@@ -59,20 +59,25 @@ class Line:
                     self.settings.conninfo, **self.settings.connection_arguments
                 ) as connection:
                     if not stands:
-                        logger.info("%s: wake-ups come at once again", address)
+                        logger.info("%s: wake-ups between processes work again", address)
                     stands = True
                     self._work(self, connection)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the line is opened again
+            except Exception as error:  # noqa: BLE001 - after any error the line is opened again
                 if stands and not self.closed.is_set():
                     reason = address.clean(str(error)).strip()
-                    logger.warning("%s: wake-ups wait for polls now: %s", address, reason)
+                    logger.warning(
+                        "%s: wake-ups between processes do not work; messages are found by "
+                        "polling until they do: %s",
+                        address,
+                        reason,
+                    )
                 stands = False
             if self.closed.wait(RETRY_EVERY):
                 return
 
 
 class Switchboard:
-    """The lines of one process to one database, shared by its queues."""
+    """The lines of one process to one database, which its queues share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +94,7 @@ class Switchboard:
             self._listeners[kind].append(on_alert)
 
     def remove(self, kind: str, on_alert: OnAlert) -> None:
-        """Disconnect a queue; the last one takes the lines down, once all is told."""
+        """Disconnect a queue; after the last one, send what is left and close the lines."""
         with self._lock:
             self._listeners[kind].remove(on_alert)
             if not self._listeners[kind]:
@@ -106,7 +111,7 @@ class Switchboard:
             line.close()
 
     def sender(self, kind: str) -> str | None:
-        """Return the name under which an offer tells the others, if nobody told them just now."""
+        """Return the name under which an offer notifies the others; None if one just did."""
         now = monotonic()
         with self._lock:
             if kind in self._untold or now < self._told_at.get(kind, 0.0) + SEND_EVERY:
@@ -115,19 +120,19 @@ class Switchboard:
         return sender_name()
 
     def tell(self, settings: PostgresSettings, kind: str, due_at: int) -> None:
-        """Pass a due time on; of several, the earliest."""
+        """Have a due time sent; if several wait to be sent, only the earliest is."""
         with self._lock:
             if kind not in self._listeners:
-                return  # its queue was closed while this offer ran
+                return  # the queue was closed while this offer ran
             self._note(kind, due_at)
             self._sending = self._sending or Line(settings, self._send)
 
     def listen(self, settings: PostgresSettings) -> None:
-        """Open the line on which the others are heard."""
+        """Open the line that receives the notes of the others."""
         if settings.pooled_by_transaction:
-            return  # what is told would be heard by whoever has that connection then
+            return  # the pooler would deliver the notes to another of its clients
         with self._lock:
-            if self._listeners:  # else the queue was closed while this poll ran
+            if self._listeners:  # otherwise the queue was closed while this poll ran
                 self._hearing = self._hearing or Line(settings, self._hear)
 
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
@@ -145,7 +150,7 @@ class Switchboard:
                     connection.execute(queries()["notify_waiters"], {"note": note})
             except psycopg.Error:
                 with self._lock:
-                    for kind, due_at in untold.items():  # to be told on the next connection
+                    for kind, due_at in untold.items():  # they are sent on the next connection
                         self._note(kind, due_at)
                 raise
             line.closed.wait(SEND_EVERY)
@@ -157,7 +162,7 @@ class Switchboard:
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         connection.execute("LISTEN duequeue")
         for kind in list(self._listeners):
-            self._alert(kind, None)  # of whatever was told before this line stood
+            self._alert(kind, None)  # for the notes that were sent before this line was open
         while not line.closed.is_set():
             for notification in connection.notifies(timeout=HEAR_FOR):
                 self._hear_one(notification.payload)
@@ -165,8 +170,8 @@ class Switchboard:
     def _hear_one(self, payload: str) -> None:
         try:
             note = Note.parse(payload)
-        except ValueError:  # anybody may notify this channel
-            logger.warning("a NOTIFY duequeue that is not ours: %r", payload)
+        except ValueError:  # any client may notify this channel
+            logger.warning("ignored a NOTIFY duequeue that DueQueue did not send: %r", payload)
             return
         if note.sender != sender_name():
             self._alert(note.kind, note.due_at)
@@ -182,7 +187,7 @@ switchboards = Shared(Switchboard)
 
 
 class PostgresAlerts:
-    """One queue's place at the switchboard; see `alerts.Alerts`."""
+    """One queue's place at the switchboard; see `port.alerts.Alerts`."""
 
     def __init__(self, settings: PostgresSettings, kind: str, on_alert: OnAlert) -> None:
         self._settings = settings
@@ -192,15 +197,15 @@ class PostgresAlerts:
         self._switchboard.add(kind, on_alert)
 
     def sender(self) -> str | None:
-        """Have a busy producer send one in a while, and leave the rest to `tell`."""
+        """Return a name now and then for a busy producer, which uses `tell` otherwise."""
         return self._switchboard.sender(self._kind)
 
     def tell(self, due_at: int) -> None:
-        """Have a NOTIFY sent."""
+        """Send a NOTIFY soon."""
         self._switchboard.tell(self._settings, self._kind, due_at)
 
     def listen(self, seconds: float) -> None:  # noqa: ARG002 - the line stays until the queue is closed
-        """Have LISTEN going."""
+        """Keep LISTEN running."""
         self._switchboard.listen(self._settings)
 
     def close(self) -> None:

@@ -20,8 +20,8 @@ DIALECT = "postgres"
 class PostgresBackend:
     """One database of one server; see `port.store.Backend`."""
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        self._settings = settings
+    def __init__(self, url: str) -> None:
+        self._settings = PostgresSettings.from_url(url)
 
     @property
     def address(self) -> str:
@@ -30,7 +30,7 @@ class PostgresBackend:
 
     @property
     def place(self) -> str:
-        """All of the connection string but its secrets: a user or an option may mean a schema."""
+        """The connection string without its secrets; its user or options may imply a schema."""
         return self._settings.address.place
 
     def session(self) -> Session:
@@ -50,11 +50,11 @@ class PostgresBackend:
         return BorrowedAsyncPostgresSession(connection)
 
     def migrate(self) -> Steps[list[str]]:
-        """Bring the tables up to date."""
+        """Bring the tables up to date, and return the names of the applied migrations."""
         return opening.migrate(DIALECT)
 
     def schema_script(self) -> str:
-        """Return the schema."""
+        """Return the schema as a script."""
         return schema_script(DIALECT)
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
@@ -64,11 +64,11 @@ class PostgresBackend:
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
     ) -> Steps[SqlStore]:
-        """Get the store of one kind ready."""
+        """Open the store of one kind."""
         return opening.open_store(
             DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
         )
 
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
-        """Get the history ready."""
+        """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)

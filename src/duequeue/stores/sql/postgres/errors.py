@@ -1,4 +1,4 @@
-"""Which PostgreSQL errors may pass, and what to say of the rest."""
+"""Which PostgreSQL errors are worth a retry, and how they are raised."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +22,10 @@ _TRANSIENT = (
     codes.TooManyConnections,
     codes.ConfigurationLimitExceeded,
     codes.ReadOnlySqlTransaction,
-    codes.CheckViolation,  # ours have none but the partitions: a day of the history is made anew
     PoolTimeout,
     TooManyRequests,
 )
-# A refused login carries no code, only the server's words.
+# A refused login carries no code, only the server's message.
 _REFUSALS = (
     "authentication failed",
     "no password supplied",
@@ -41,7 +40,7 @@ _REFUSALS = (
 
 
 def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClosed:
-    """Return the DueQueue error that stands for a driver's error."""
+    """Return the DueQueue error for a driver's error."""
     if isinstance(error, PoolClosed):
         return QueueClosed("the queue was closed while this call ran")
     kind = StoreUnavailable if is_transient(error) else StoreError
@@ -58,16 +57,29 @@ def translated(address: Address) -> Iterator[None]:
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Tell whether the same operation may succeed later."""
-    if isinstance(error, _TRANSIENT):
+    """Return whether the same operation may succeed later."""
+    if isinstance(error, _TRANSIENT) or _misses_a_day(error):
         return True
     if error.sqlstate is not None:
         return error.sqlstate.startswith("08")
-    # Without a code the server said nothing, or closed the door: the connection is lost.
+    # An error without a code means that the server did not answer or refused the connection.
     lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return lost and not any(words in str(error) for words in _REFUSALS)
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Tell whether a live connection leads to the wrong server: a demoted primary reads only."""
+    """Return whether the connection leads to the wrong server, namely a demoted primary."""
     return isinstance(error, codes.ReadOnlySqlTransaction)
+
+
+def _misses_a_day(error: psycopg.Error) -> bool:
+    """Return whether the history has no partition for a row; the next try creates it.
+
+    PostgreSQL reports this as a violated check, but names a constraint only for a real one.
+    """
+    diag = error.diag
+    return (
+        isinstance(error, codes.CheckViolation)
+        and diag.table_name == "duequeue_history"
+        and diag.constraint_name is None
+    )

@@ -1,6 +1,6 @@
 -- The queries of the PostgreSQL store. `:name` is a parameter; `now` is always given.
--- A lease that ends at -62135596800000, the beginning of the year 1, is no lease: no clock is earlier.
--- Parameters named in a QueryEach arrive as arrays.
+-- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
+-- no clock is earlier. Parameters named in a QueryEach arrive as arrays.
 
 -- name: find_kind
 SELECT id FROM duequeue_kind WHERE kind = :kind;
@@ -10,10 +10,11 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
--- Ids are drawn in input order, because ties in due time are delivered in insertion order; rows
--- are locked in key order, so that two batches of the same keys cannot deadlock. A new row has
--- no updated_at, an updated one has, and an ignored one is not returned. The note, if there is
--- one, is sent once, and only if a row changed: the sub-select runs for the first row returned.
+-- Ids are drawn in input order, because messages due at the same instant are delivered in insertion
+-- order. Rows are locked in key order, so that two batches of the same keys cannot deadlock. A new
+-- row has no updated_at, an updated one has, and an ignored one is not returned. The note, if there
+-- is one, is sent once, and only if a row changed, since the sub-select runs for the first row that
+-- is returned.
 WITH input AS MATERIALIZED (
     SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
     FROM unnest(
@@ -36,11 +37,11 @@ RETURNING key, updated_at IS NULL AS created, (
 );
 
 -- name: claim_messages
--- The array binds the limit under every plan: with `id IN (SELECT … LIMIT n)` a nested loop runs
--- the sub-select again and again, and claims far more than n. Rows are found again by id, not by
--- ctid: one that an offer moved between the snapshot and the lock would be missed by its ctid.
--- On our own connections a claim does not wait for the disk: what a crash of the server can undo
--- is a lease, and the message is then delivered again. A caller's transaction keeps its setting.
+-- The array enforces the limit under every plan; with `id IN (SELECT … LIMIT n)`, a nested loop would
+-- run the sub-select again and again, and claim far more than n. Rows are found again by id and not
+-- by ctid, because an offer may move a row between the snapshot and the lock. On our own connections
+-- a claim does not wait for the disk, since a crash of the server can undo only a lease, after which
+-- the message is delivered again. A caller's transaction keeps its own setting.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = attempt + 1
 WHERE id = ANY(ARRAY(
@@ -60,10 +61,10 @@ AND (
 RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
--- Acks, and the second half of a burial. Here and in the four below, a join would do until the
--- statistics of a drained table claim that it has one row: then the planner walks the whole table.
--- `(…) IS TRUE` cannot be turned into a join, so each lease is looked up by its id. Mostly all come
--- from one claim and share its token, and the pairs need not be looked at.
+-- This acks, and it is the second half of a burial. Here and in the four queries below, a join would
+-- be good until the statistics of a drained table say that it has one row; then the planner would
+-- walk the whole table. `(…) IS TRUE` cannot be turned into a join, so each lease is looked up by its
+-- id. Usually all leases come from one claim and share its token, and then the pairs are not compared.
 DELETE FROM duequeue_message
 WHERE id = ANY(CAST(:id AS bigint [])) AND (
     lease_token = :shared_token
@@ -128,9 +129,10 @@ INNER JOIN unnest(
 ORDER BY lease.position;
 
 -- name: find_message
--- The live message and the newest burial, in one statement: between two, one could become the other.
--- Here and wherever a key is looked up, `kind_id + 0` keeps the planner from walking the due index
--- of the kind, which looks as good to it while the statistics say that the table is nearly empty.
+-- This finds the live message and the newest burial in one statement, because between two statements
+-- one could become the other. Here and wherever a key is looked up, `kind_id + 0` keeps the planner
+-- from walking the due index of the kind, which it would find as good while the statistics say that
+-- the table is nearly empty.
 SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
 FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
 UNION ALL
@@ -162,13 +164,13 @@ WHERE kind_id = :kind_id AND due_at > :now
 ORDER BY due_at LIMIT 1;
 
 -- name: earliest_due
--- What an idle consumer asks at every regular look: one read, no write.
+-- An idle consumer runs this at every regular look. It reads once and writes nothing.
 SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND leased_until <= :now
 ORDER BY due_at, id LIMIT 1;
 
 -- name: notify_waiters
--- Delivered when the transaction commits.
+-- The server delivers the note when the transaction commits.
 SELECT pg_notify('duequeue', :note);
 
 -- name: list_buried
@@ -177,7 +179,7 @@ FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
 
 -- name: lock_buried
--- Held until the transaction ends, so that one burial is revived once.
+-- The row stays locked until the transaction ends, so that a burial is revived only once.
 SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1
 FOR UPDATE;
@@ -192,7 +194,7 @@ DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
 SELECT to_regclass('duequeue_migration') IS NOT NULL;
 
 -- name: lock_migrations
--- Any constant does; it only has to be the same in every process. Released with the transaction.
+-- The number only has to be the same in every process. The lock ends with the transaction.
 SELECT pg_advisory_xact_lock(6034551291);
 
 -- name: create_migrations
@@ -346,7 +348,7 @@ WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
 -- name: offer_messages_with_history
--- As offer_messages; an updated row notes what it was before, and a row of that is kept.
+-- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
 WITH input AS MATERIALIZED (
     SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
     FROM unnest(
@@ -379,9 +381,9 @@ SELECT key, updated_at IS NULL AS created, (
 FROM changed;
 
 -- name: remove_messages_with_history
--- Acks. What is held is looked up lease by lease and locked, so that what is deleted is what a row is
--- kept of. Here and below, a part of the statement that only writes runs to
--- its end although nothing reads it.
+-- This acks. The held messages are looked up lease by lease and locked, so that exactly the deleted
+-- ones go to the history. Here and below, a part of the statement that only writes runs to its end
+-- although nothing reads it.
 WITH held AS MATERIALIZED (
     SELECT message.*, lease.delivered_at
     FROM unnest(
@@ -404,7 +406,7 @@ kept AS (
 SELECT id FROM held;
 
 -- name: remove_parked_with_history
--- The second half of a burial, which tells how many attempts count.
+-- This is the second half of a burial, which decides how many attempts count.
 WITH held AS MATERIALIZED (
     SELECT message.*, lease.delivered_at, lease.attempts
     FROM unnest(
@@ -459,17 +461,17 @@ INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outc
 SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone;
 
 -- name: add_history_day
--- The row of a day without a partition would be refused, and with it the whole statement.
+-- Without the day's partition, its row would be refused, and the whole statement with it.
 SELECT duequeue_add_history_day(:day);
 
 -- name: list_history
--- Partitions are walked from the last one on, until there are enough rows.
+-- The partitions are read from the last one backwards, until there are enough rows.
 SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
 FROM duequeue_history WHERE kind_id = :kind_id
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
 
 -- name: list_history_days
--- For each kind, the index is asked for the first row, then for the first one on a later day.
+-- For each kind, the index is searched for the first row, then for the first one on a later day.
 WITH RECURSIVE found (kind_id, settled_at) AS (
     SELECT
         kind.id,
@@ -517,8 +519,8 @@ SELECT duequeue_lock_history_day(:day);
 SELECT duequeue_remove_history_day(:day);
 
 -- name: remove_history_rows
--- The count and the deletion see the same rows: one that commits meanwhile, under an id among theirs,
--- stays. Its first or last row being gone, a range is never removed twice.
+-- The count and the deletion see the same rows, so a row that is committed meanwhile with an id in the
+-- range stays. A range is never removed twice, since its first or last row is then gone.
 DELETE FROM duequeue_history
 WHERE
     settled_at >= :day AND settled_at < :day + 86400000
@@ -535,10 +537,10 @@ WHERE
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: merge_messages
--- As offer_messages, for a whole batch; the counts alone are returned: created and updated. The
--- batch comes sorted by key, which is the order in which its rows are locked. With look_first, what
--- would be ignored is left out before it is locked: a batch of which little has changed is then
--- read, not written.
+-- This is offer_messages for a whole batch, but it returns only the numbers of created and updated
+-- messages. The batch is sorted by key, and its rows are locked in that order. With look_first, rows
+-- that would be ignored are left out before they are locked, so that a batch with few changes is
+-- mostly read and not written.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -566,7 +568,7 @@ WITH merged AS (
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
 -- name: merge_messages_with_history
--- As merge_messages; an updated row notes what it was before, and a row of that is kept.
+-- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -609,9 +611,9 @@ DELETE FROM duequeue_stage
 WHERE writer = :writer AND batch = :batch AND part = ANY(CAST(:part AS bigint []));
 
 -- name: merge_staged
--- As offer_messages, for rows that are in the database already, and of these parts only: another one
--- may be committed meanwhile. Of parts that name the same key the last one replaces, the first one
--- does not. The counts alone are returned: created and updated.
+-- This is offer_messages for staged rows, and only for those of the given parts, because another part
+-- may be committed meanwhile. If several parts have the same key, the last one counts with replace and
+-- the first one without. Only the numbers of created and updated messages are returned.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -637,7 +639,7 @@ WITH merged AS (
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
 -- name: merge_staged_with_history
--- As merge_staged; an updated row notes what it was before, and a row of that is kept.
+-- This is merge_staged, but an updated row also stores what it was before, which goes to the history.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at)
@@ -669,12 +671,12 @@ kept AS (
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
 -- name: empty_stage
--- Earlier batches too: what a failed try of one of them left behind.
+-- This also deletes what failed tries of earlier batches left behind.
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
 
 -- name: open_commit
--- Returns nothing if this batch, or a later one, is merged already. Whoever merges the same batch
--- at the same time waits here for the other.
+-- This returns nothing if this batch or a later one is merged already. Another process that merges
+-- the same batch at the same time waits here.
 INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
 VALUES (:kind_id, :app, :batch, :now)
 ON CONFLICT (kind_id, app) DO UPDATE
@@ -698,9 +700,9 @@ DELETE FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
 
 -- name: gather_stream_batch
--- Locks what is due and writes its ids down; nothing of it visits the client. The next statement
--- leases it. Unlike a poll's claim it waits for the disk: a micro-batch that is in Spark's log must
--- not lose its leases with a crash of the server.
+-- This locks what is due and stores its ids, without sending them to the client. The next statement
+-- leases it. Unlike a poll's claim, it waits for the disk, because a micro-batch that is in Spark's
+-- log must not lose its leases in a crash of the server.
 INSERT INTO duequeue_stream_batch (
     kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
 )
@@ -738,8 +740,8 @@ GROUP BY sequence
 ORDER BY sequence;
 
 -- name: extend_stream_batch
--- What somebody has locked, who may be about to change it, is extended the next time: waiting for
--- it would cost the leases of all others.
+-- A message that another transaction has locked, perhaps to change it, is extended the next time. To
+-- wait for it could cost the leases of all others.
 UPDATE duequeue_message SET leased_until = :until
 WHERE id = ANY(ARRAY(
     SELECT id FROM duequeue_message
@@ -793,12 +795,12 @@ DELETE FROM duequeue_stream_batch
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: forget_stale_batches
--- Of consumers that never came back.
+-- These batches belong to consumers that never came back.
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: slice_lengths
--- A payload need not be read to tell its length, nor need it be told while no page can be too
--- large. A join might be run the other way round, and look at every message.
+-- The length of a payload is known without reading it, and is not looked up at all while no page can
+-- be too large. A join might be run the other way round, and read every message.
 SELECT CAST(array_to_json(
     CASE
         WHEN batch.longest_payload > CAST(:page_bytes AS bigint) / CAST(:page_rows AS bigint)
@@ -838,13 +840,13 @@ WHERE id = ANY(ARRAY(
 SELECT coalesce(max(id), 0) FROM duequeue_message;
 
 -- name: measure_messages
--- In pages: a snapshot is read by ranges of the table itself, so that each part of it is read once.
+-- The result is in pages, because a snapshot is read by ranges of the table, each of them once.
 SELECT
     CAST(0 AS bigint),
     pg_relation_size('duequeue_message') / CAST(current_setting('block_size') AS bigint);
 
 -- name: read_messages
--- What need not be told takes no time on the way.
+-- Values that the client can do without are sent as NULL, which saves time.
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
     nullif(due_at, asked_at), nullif(attempt, 0), created_at, updated_at,

@@ -8,13 +8,14 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.url import refuse_unencoded_credentials, split_options
 
 # How long to wait for a free connection before the retry policy takes over.
 POOL_TIMEOUT = 1.0
 
 
-# Unless the url says otherwise. A server that does not answer counts as gone after so many seconds:
-# the system would keep a connection on which nothing is said for two hours.
+# These hold unless the URL says otherwise. With these keepalives, in seconds, a server that does
+# not answer counts as gone after a minute; with the system's defaults, that would take two hours.
 DEFAULTS = {
     "application_name": "duequeue",
     "connect_timeout": 5,
@@ -23,11 +24,11 @@ DEFAULTS = {
     "keepalives_count": 3,
 }
 
-# A queue's table swings between empty and full faster than its statistics follow. So the planner
-# is told what is right at every size: walk the index in due order instead of sorting, look rows
-# up instead of hashing the table, and keep the plan. Every statement counts on seeing what was
-# committed before it began, whatever the database's default isolation.
-BEGIN_STATEMENT = "BEGIN ISOLATION LEVEL READ COMMITTED"  # also where nothing may be set
+# A queue's table swings between empty and full faster than its statistics follow. So these settings
+# force the plans that are right at every size: they walk the index in due order instead of sorting,
+# look rows up instead of hashing the table, and are kept. Every statement relies on seeing what was
+# committed before it began, whatever the database's default isolation is.
+BEGIN_STATEMENT = "BEGIN ISOLATION LEVEL READ COMMITTED"  # needed where nothing may be set
 SESSION_SETTINGS = """
     SET default_transaction_isolation = 'read committed';
     SET enable_seqscan = off; SET enable_sort = off;
@@ -39,30 +40,44 @@ SESSION_SETTINGS = """
 
 @dataclass(frozen=True)
 class PostgresSettings:
-    """A checked connection string; its password stays out of sight."""
+    """A checked connection string, whose password is never shown."""
 
     conninfo: str = field(repr=False)
     pool_size: int = 10
-    # Behind a pooler that hands out a server connection per transaction, nothing may be left on
-    # one: no settings, no prepared statements.
+    # Behind a pooler that lends a server connection for each transaction, a connection must be left
+    # as it was, without settings and prepared statements.
     pooled_by_transaction: bool = False
 
     def __post_init__(self) -> None:
         try:
             parts = conninfo_to_dict(self.conninfo)
         except psycopg.ProgrammingError:
-            # The driver's words may quote the whole string, password included.
+            # The driver's message may quote the whole string, password included.
             raise ValueError(
-                "url is not a PostgreSQL connection string: it is "
+                "url is not a PostgreSQL connection string; write it as "
                 "postgresql://user:password@host/database, with special characters as %.. and "
                 "with libpq's options"
             ) from None
         ports = [port for port in str(parts.get("port") or "").split(",") if port]
         if not all(port.isdecimal() and 0 < int(port) < 2**16 for port in ports):
-            # Not shown: it is the password of a url that has no host.
+            # The port is not shown, because in a URL without a host it is the password.
             raise ValueError("url has a port that is not a whole number from 1 to 65535")
         if self.pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
+
+    @classmethod
+    def from_url(cls, url: str) -> "PostgresSettings":
+        """Parse a URL: our own options are taken out of it, and libpq reads the rest."""
+        refuse_unencoded_credentials(url)
+        location, options = split_options(url)
+        pool_size = options.pop("pool_size", "10")
+        if not pool_size.isdecimal():
+            raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
+        pooler = options.pop("pooler", "session")
+        if pooler not in {"session", "transaction"}:
+            raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+        rest = "&".join(f"{name}={value}" for name, value in options.items())
+        return cls(f"{location}?{rest}", int(pool_size), pooler == "transaction")
 
     @cached_property
     def address(self) -> Address:
@@ -71,11 +86,11 @@ class PostgresSettings:
 
     @cached_property
     def connection_arguments(self) -> dict[str, Any]:
-        """What every connection of ours is opened with."""
+        """The arguments with which every connection of ours is opened."""
         given = conninfo_to_dict(self.conninfo)
         arguments: dict[str, Any] = {
             "autocommit": True,
-            "client_encoding": "UTF8",  # also where the database itself does not mind
+            "client_encoding": "UTF8",  # also if the database's own encoding is SQL_ASCII
             **{name: value for name, value in DEFAULTS.items() if name not in given},
         }
         if self.pooled_by_transaction:
@@ -84,5 +99,5 @@ class PostgresSettings:
 
     @property
     def session_settings(self) -> str:
-        """What is run on every new connection of ours."""
+        """The statements that are run on every new connection of ours."""
         return "" if self.pooled_by_transaction else SESSION_SETTINGS

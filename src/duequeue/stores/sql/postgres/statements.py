@@ -1,4 +1,4 @@
-"""Commands as psycopg takes them: a statement and its parameters."""
+"""Commands as psycopg takes them, that is, a statement and its parameters."""
 
 import re
 from functools import cache
@@ -20,7 +20,7 @@ def queries() -> dict[str, bytes]:
 
 
 def statement(command: Query | QueryEach | Execute | Script) -> tuple[bytes, Parameters | None]:
-    """Return what to execute for a command; many sets of parameters become arrays."""
+    """Return the statement and parameters of a command; sets of parameters become arrays."""
     match command:
         case Query(name, parameters) | Execute(name, parameters):
             return queries()[name], parameters

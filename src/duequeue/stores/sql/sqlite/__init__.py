@@ -1,1 +1,1 @@
-"""The SQLite store: the standard library's `sqlite3`."""
+"""The SQLite store, on the standard library's `sqlite3`."""

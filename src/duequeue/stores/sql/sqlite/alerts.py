@@ -1,37 +1,43 @@
-"""Another process's commit shows in SQLite's `data_version`, which is cheap to look at."""
+"""Another process's commit shows in SQLite's `data_version`, which is cheap to read."""
 
 import logging
-import sqlite3
 import threading
-from functools import partial
 from time import monotonic
 
+from duequeue.errors import QueueClosed, StoreError
 from duequeue.port.alerts import OnAlert
-from duequeue.stores.sql.sqlite.file_connection import FileConnection
+from duequeue.stores.sql.sqlite.session import SqliteSession
 
 logger = logging.getLogger("duequeue.sqlite")
 
 LOOK_EVERY = 0.005
-# A consumer that goes on waiting asks again in time; a thread each time would cost more.
+# A consumer that keeps waiting calls `listen` again within this time. To start a thread each time
+# would cost more.
 LINGER = 5.0
 
 
 class FileAlerts:
-    """Watches the file, on a thread of its own, while somebody listens."""
+    """Watches the file, on a thread of its own, while somebody listens.
 
-    def __init__(self, path: str, on_alert: OnAlert) -> None:
-        self._path = path
+    It reads the version on the very connection that writes, because only there are the queue's
+    own commits left out. While that connection is busy, the watching thread waits for it; but a
+    woken consumer would have to wait for it as well.
+    """
+
+    def __init__(self, session: SqliteSession, on_alert: OnAlert) -> None:
+        self._session = session
         self._on_alert = on_alert
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watching = False
         self._until = 0.0
+        self._seen: object = None
 
     def sender(self) -> None:
-        """Return none: the commit is the message."""
+        """Return None, because the commit itself notifies the other processes."""
 
     def tell(self, due_at: int) -> None:
-        """Do nothing: the commit is the message."""
+        """Do nothing, because the commit itself notifies the other processes."""
 
     def listen(self, seconds: float) -> None:
         """Watch for a while longer."""
@@ -45,25 +51,26 @@ class FileAlerts:
         """Stop watching."""
         self._closed.set()
 
+    def look(self) -> None:
+        """Alert if another connection has committed since the last look, or at the first one."""
+        version = self._session.foreign_version()
+        if version != self._seen:
+            self._seen = version
+            self._on_alert(None)
+
     def _watch(self) -> None:
-        file = FileConnection(
-            partial(sqlite3.connect, self._path, isolation_level=None, check_same_thread=False)
-        )
-        seen: object = None
         try:
             while self._goes_on():
-                with file.in_use() as connection:
-                    (version,) = connection.execute("PRAGMA data_version").fetchone()
-                if (connection, version) != seen:  # each connection counts for itself
-                    seen = (connection, version)
-                    self._on_alert(None)
+                self.look()
                 self._closed.wait(LOOK_EVERY)
-        except sqlite3.Error:
-            logger.exception("stopped watching %s; messages are found by polling", self._path)
+        except QueueClosed:
+            self._closed.set()
+        except StoreError:
+            logger.exception(
+                "stopped watching %s; messages are found by polling", self._session.path
+            )
             with self._lock:
                 self._watching = False
-        finally:
-            file.close()
 
     def _goes_on(self) -> bool:
         with self._lock:

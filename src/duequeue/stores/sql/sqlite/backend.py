@@ -1,4 +1,4 @@
-"""`sqlite:///path/to/file.db`, the embedded default."""
+"""`sqlite:///path/to/file.db`, through the standard library's `sqlite3`."""
 
 from pathlib import Path
 
@@ -9,40 +9,39 @@ from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.session import BorrowedSqliteSession, SqliteSession
+from duequeue.stores.sql.sqlite.settings import SqliteSettings
 from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.threaded import InlineSession, ThreadedSession
 
 DIALECT = "sqlite"
-SYNCHRONOUS = ("full", "normal")
 
 
 class SqliteBackend:
     """One file; see `port.store.Backend`."""
 
-    def __init__(self, path: str, synchronous: str = "full") -> None:
-        if path in {"", ":memory:"}:
-            raise ValueError("url names no SQLite file: use sqlite:///app.db, or memory: for none")
-        if synchronous not in SYNCHRONOUS:
-            raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
-        self._path = str(Path(path).resolve())  # also once the process has changed its folder
-        self._synchronous = synchronous
+    def __init__(self, url: str) -> None:
+        settings = SqliteSettings.from_url(url)
+        self._path = str(Path(settings.path).resolve())  # the process may change its folder
+        self._synchronous = settings.synchronous
+        self._session: SqliteSession | None = None
 
     @property
     def address(self) -> str:
-        """The file, wherever the process was started."""
+        """The absolute path of the file."""
         return self._path
 
     @property
     def place(self) -> str:
-        """The file."""
+        """The absolute path of the file."""
         return self.address
 
     def session(self) -> Session:
-        """Connect once."""
-        return SqliteSession(self._path, self._synchronous)
+        """Use one connection."""
+        self._session = SqliteSession(self._path, self._synchronous)
+        return self._session
 
     def async_session(self) -> AsyncSession:
-        """Connect once, on a thread: `sqlite3` only blocks."""
+        """Use one connection, on a thread, because `sqlite3` only blocks."""
         return ThreadedSession(self.session())
 
     def borrow(self, connection: object) -> Session:
@@ -50,29 +49,31 @@ class SqliteBackend:
         return BorrowedSqliteSession(connection)
 
     def borrow_async(self, connection: object) -> AsyncSession:
-        """Use it on the event loop's own thread, the only one the caller may use it on."""
+        """Use the connection on the event loop's thread, the only one where the caller may."""
         return InlineSession(BorrowedSqliteSession(connection))
 
     def migrate(self) -> Steps[list[str]]:
-        """Bring the tables up to date."""
+        """Bring the tables up to date, and return the names of the applied migrations."""
         return opening.migrate(DIALECT)
 
     def schema_script(self) -> str:
-        """Return the schema."""
+        """Return the schema as a script."""
         return schema_script(DIALECT)
 
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not tell its kind
-        """Watch the file."""
-        return FileAlerts(self._path, on_alert)
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not show its kind
+        """Watch the file through the queue's session, whose own commits do not show there."""
+        if self._session is None:
+            raise RuntimeError("open the queue's session before its alerts")
+        return FileAlerts(self._session, on_alert)
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
     ) -> Steps[SqlStore]:
-        """Get the store of one kind ready."""
+        """Open the store of one kind."""
         return opening.open_store(
             DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
         )
 
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
-        """Get the history ready."""
+        """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)

@@ -1,4 +1,4 @@
-"""SQLite for whole batches: one writer, and a read transaction for each part of a snapshot."""
+"""SQLite for whole batches, with one writer and a read transaction for each part of a snapshot."""
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -18,6 +18,7 @@ from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
+from duequeue.stores.sql.sqlite.settings import SqliteSettings
 
 LAST_ID = 2**63 - 1
 
@@ -41,10 +42,10 @@ class BulkSqliteSession(SqliteSession):
 
 
 class SqliteSnapshots:
-    """Reads one kind of message in parts; see `bulk.Snapshots`.
+    """Reads one kind of message in parts; see `port.bulk.Snapshots`.
 
-    A read transaction cannot be shared, so each part is a picture of its own moment; unless told
-    otherwise, there is one part.
+    A read transaction cannot be shared, so each part shows a moment of its own. By default, there
+    is one part.
     """
 
     def __init__(self, path: str, kind_id: int) -> None:
@@ -52,7 +53,7 @@ class SqliteSnapshots:
         self._kind_id = kind_id
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
-        """Cut by id."""
+        """Cut the table by id."""
         with self._connected() as connection:
             first, last = connection.execute(QUERIES["measure_messages"]).fetchone()
         return cut(first, last, LAST_ID, parts or 1, None)
@@ -84,18 +85,22 @@ class SqliteSnapshots:
 
 
 class BulkSqliteBackend:
-    """One file; see `bulk.BulkBackend`."""
+    """One file; see `port.bulk.BulkBackend`."""
 
-    def __init__(self, path: str, synchronous: str) -> None:
-        self._path = path
-        self._synchronous = synchronous
+    def __init__(self, url: str) -> None:
+        self._path, self._synchronous = SqliteSettings.from_url(url)
+        if not Path(self._path).is_absolute():
+            raise ValueError(
+                "url must name an absolute path, such as sqlite:////var/lib/app.db, because "
+                "other processes work in other folders"
+            )
 
     def bulk_session(self) -> Session:
-        """Connect once."""
+        """Use one connection."""
         return BulkSqliteSession(self._path, self._synchronous)
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
-        """Get the store of one kind ready."""
+        """Open the bulk store of one kind."""
         return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
@@ -104,7 +109,7 @@ class BulkSqliteBackend:
 
 
 def _load(connection: sqlite3.Connection, table: str, rows: pa.RecordBatch) -> bool:
-    """Insert a batch; nothing of it, and False, if one of its keys is there already.
+    """Insert a batch; insert nothing, and return False, if one of its keys is there already.
 
     Any other error may have ended the transaction, and the savepoint with it.
     """

@@ -1,4 +1,4 @@
-"""Which SQLite errors may pass, and what to say of the rest."""
+"""Which SQLite errors are worth a retry, and how they are raised."""
 
 import sqlite3
 
@@ -15,7 +15,7 @@ _PRIMARY_CODE = 0xFF
 
 
 def translate(error: sqlite3.Error, path: str) -> StoreError:
-    """Return the DueQueue error that stands for a driver's error."""
+    """Return the DueQueue error for a driver's error."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & _PRIMARY_CODE
     if primary == sqlite3.SQLITE_NOTADB:

@@ -1,9 +1,9 @@
 """Connections to SQLite files that are closed while the process forks.
 
-SQLite notes which locks on a file its process has, and a fork copies the note but not the locks.
-A child that opened the file beside a copied connection would go without them: others would take
-it for gone, and remove the log that it writes to. And whatever another thread did inside SQLite
-at that moment would never end in the child.
+SQLite remembers which file locks its process holds, and a fork copies this memory but not the
+locks. A child that opened the file beside a copied connection would work without locks, so other
+processes would take it for gone and remove the log that it writes to. Moreover, a call that another
+thread was making inside SQLite at that moment would never end in the child.
 """
 
 import os
@@ -33,7 +33,7 @@ class FileConnection:
 
     @contextmanager
     def in_use(self) -> Iterator[sqlite3.Connection]:
-        """Have the connection to oneself."""
+        """Lend the connection to the caller alone, for as long as the block lasts."""
         with self._lock:
             if self._closed:
                 raise QueueClosed("the queue was closed while this call ran")
@@ -48,7 +48,7 @@ class FileConnection:
             self._let_go()
 
     def halt(self) -> None:
-        """Close it, and keep everybody from making another one."""
+        """Close it, and let nobody open it again until `go_on`."""
         self._lock.acquire()
         self._let_go()
 

@@ -1,6 +1,6 @@
 -- The queries of the SQLite store. `:name` is a parameter; `now` is always given.
--- A lease that ends at -62135596800000, the beginning of the year 1, is no lease: no clock is earlier.
--- A QueryEach runs its query once for each set of parameters.
+-- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
+-- no clock is earlier. A QueryEach runs its query once for each set of parameters.
 
 -- name: find_kind
 SELECT id FROM duequeue_kind WHERE kind = :kind;
@@ -9,8 +9,9 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
--- A new row has no updated_at, an updated one has, and an ignored one is not returned. There is
--- nobody to send the note to: every commit shows in data_version. And no row is locked alone.
+-- A new row has no updated_at, an updated one has, and an ignored one is not returned. The note is not
+-- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
+-- not lock single rows.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -22,7 +23,7 @@ WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != exc
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
--- SQLite runs the sub-select once, so its limit binds.
+-- SQLite runs the sub-select once, so its limit holds.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = attempt + 1
 WHERE id IN (
@@ -35,7 +36,7 @@ WHERE id IN (
 RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
--- Acks, and the second half of a burial.
+-- This acks, and it is the second half of a burial.
 DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id, :shared_token;
 
 -- name: extend_leases
@@ -57,7 +58,8 @@ SELECT kind_id, key, payload, headers, asked_at, :attempts, :reason, :now
 FROM duequeue_message WHERE id = :id AND lease_token = :token;
 
 -- name: find_message
--- The live message and the newest burial, in one statement: between two, one could become the other.
+-- This finds the live message and the newest burial in one statement, because between two statements
+-- one could become the other.
 SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
 UNION ALL
@@ -89,13 +91,13 @@ WHERE kind_id = :kind_id AND due_at > :now
 ORDER BY due_at LIMIT 1;
 
 -- name: earliest_due
--- What an idle consumer asks at every regular look: one read, no write.
+-- An idle consumer runs this at every regular look. It reads once and writes nothing.
 SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND leased_until <= :now
 ORDER BY due_at, id LIMIT 1;
 
 -- name: notify_waiters
--- Every commit shows in data_version; there is nothing to add.
+-- Nothing needs to be sent, because every commit shows in data_version.
 SELECT :note;
 
 -- name: list_buried
@@ -104,7 +106,7 @@ FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at, id LIMIT :limit;
 
 -- name: lock_buried
--- Held until the transaction ends, so that one burial is revived once.
+-- The transaction has the whole file for itself, so that a burial is revived only once.
 SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
 ORDER BY id DESC LIMIT 1;
 
@@ -256,7 +258,8 @@ WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
 -- name: offer_messages_with_history
--- As offer_messages; an updated row notes what it was before, which pulls the trigger that keeps it.
+-- This is offer_messages, but an updated row also stores what it was before. That fires the trigger
+-- which adds it to the history.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -269,14 +272,14 @@ WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != exc
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: remove_messages_with_history
--- Acks. Updates of the view keep a row of each message and delete it. What they return of columns
--- that they do not set is undefined, hence the parameter.
+-- This acks. An update of the view adds each message to the history and deletes it. The value that it
+-- returns for a column that it does not set is undefined, hence the parameter.
 UPDATE duequeue_settling
 SET outcome = 'acked', settled_at = :now, delivered_at = :delivered_at
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: remove_parked_with_history
--- The second half of a burial, which tells how many attempts count.
+-- This is the second half of a burial, which decides how many attempts count.
 UPDATE duequeue_settling
 SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
@@ -294,7 +297,7 @@ UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
 WHERE kind_id = :kind_id AND key = :key;
 
 -- name: add_history_day
--- All days lie in one table; there is nothing to add.
+-- All days are in one table, so there is nothing to add.
 SELECT :day;
 
 -- name: list_history
@@ -303,7 +306,7 @@ FROM duequeue_history WHERE kind_id = :kind_id
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
 
 -- name: list_history_days
--- For each kind, the index is asked for the first row, then for the first one on a later day.
+-- For each kind, the index is searched for the first row, then for the first one on a later day.
 WITH RECURSIVE found (kind_id, settled_at) AS (
     SELECT
         kind.id,
@@ -328,7 +331,7 @@ FROM found WHERE found.settled_at IS NOT NULL
 ORDER BY day, kind;
 
 -- name: bound_history_day
--- By way of the kinds, the index does.
+-- The index begins with the kind, so the day is looked up for each kind.
 SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*)
 FROM duequeue_history
 WHERE
@@ -352,14 +355,14 @@ ORDER BY history.id LIMIT :limit;
 SELECT :day;
 
 -- name: remove_history_day
--- In one piece, as on PostgreSQL: whoever archives knows then what is gone.
+-- The day is removed in one piece, as on PostgreSQL, so that the archiver knows what is gone.
 DELETE FROM duequeue_history
 WHERE
     kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
     AND settled_at >= :day AND settled_at < :day + 86400000;
 
 -- name: remove_history_rows
--- Its first or last row being gone, a range is never removed twice.
+-- A range is never removed twice, since its first or last row is then gone.
 DELETE FROM duequeue_history
 WHERE
     settled_at >= :day AND settled_at < :day + 86400000
@@ -376,8 +379,8 @@ WHERE
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: merge_messages
--- As offer_messages, but a row tells only whether it was created, and whether it was updated; to
--- look first would cost more here.
+-- This is offer_messages, but it returns only whether each row was created, and whether it was updated.
+-- There is no look_first here, because it would cost more than it saves.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -389,7 +392,8 @@ WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != exc
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: merge_messages_with_history
--- As merge_messages; an updated row notes what it was before, which pulls the trigger that keeps it.
+-- This is merge_messages, but an updated row also stores what it was before. That fires the trigger
+-- which adds it to the history.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
@@ -410,9 +414,9 @@ GROUP BY part;
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch = :batch AND part = :part;
 
 -- name: merge_staged
--- As offer_messages, for rows that are in the database already, and of these parts only. Of parts
--- that name the same key the last one replaces, the first one does not. A row each: whether it was
--- created, and whether it was updated.
+-- This is offer_messages for staged rows, and only for those of the given parts. If several parts have
+-- the same key, the last one counts with replace and the first one without. It returns whether each
+-- row was created, and whether it was updated.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 SELECT :kind_id, key, payload, headers, due_at, due_at, :now
@@ -434,7 +438,8 @@ WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != exc
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: merge_staged_with_history
--- As merge_staged; an updated row notes what it was before, which pulls the trigger that keeps it.
+-- This is merge_staged, but an updated row also stores what it was before. That fires the trigger
+-- which adds it to the history.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at)
 SELECT :kind_id, key, payload, headers, due_at, due_at, :now
@@ -457,11 +462,11 @@ WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != exc
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: empty_stage
--- Earlier batches too: what a failed try of one of them left behind.
+-- This also deletes what failed tries of earlier batches left behind.
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
 
 -- name: open_commit
--- Returns nothing if this batch, or a later one, is merged already.
+-- This returns nothing if this batch or a later one is merged already.
 INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
 VALUES (:kind_id, :app, :batch, :now)
 ON CONFLICT (kind_id, app) DO UPDATE
@@ -485,7 +490,7 @@ DELETE FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
 
 -- name: gather_stream_batch
--- The transaction has the whole file for itself; the next statement leases what is written down here.
+-- The transaction has the whole file for itself. The next statement leases what is stored here.
 INSERT INTO duequeue_stream_batch (
     kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
 )
@@ -539,7 +544,7 @@ WHERE id IN (
 ) AND lease_token = :token;
 
 -- name: remove_stream_batch_with_history
--- A row each.
+-- This returns a row for each message.
 UPDATE duequeue_settling
 SET settled_at = :now, outcome = 'acked', delivered_at = (
         SELECT min(leased_at) FROM duequeue_stream_batch
@@ -560,12 +565,12 @@ DELETE FROM duequeue_stream_batch
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: forget_stale_batches
--- Of consumers that never came back.
+-- These batches belong to consumers that never came back.
 DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
 
 -- name: slice_lengths
--- A payload need not be read to tell its length, nor need it be told while no page can be too
--- large.
+-- The length of a payload is known without reading it, and is not looked up at all while no page can
+-- be too large.
 SELECT json_group_array(length)
 FROM (
     SELECT

@@ -1,4 +1,4 @@
-"""One connection to an SQLite file, shared by the threads of a process."""
+"""Sessions on one connection to an SQLite file, or on the caller's own."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ from duequeue.stores.sql.sqlite.file_connection import FileConnection
 T = TypeVar("T")
 
 QUERIES = load_queries("sqlite")
-# SQLite waits this long by itself for another writer; then the retry policy takes over, so that
-# an interruption is never kept waiting for long.
+# SQLite itself waits this long for another writer. Then the retry policy takes over, so that an
+# interruption never has to wait for long.
 BUSY_SECONDS = 1.0
 CHECKPOINT_PAGES = 4000
-# What a loss of power may undo: a lease, after which the message is delivered again. It is on the
-# disk with the next commit that waits.
+# The statements whose commits do not wait for the disk. If a loss of power undoes a lease, the
+# message is only delivered again. The next commit that waits writes the lease to disk as well.
 NOT_AWAITED = frozenset({"claim_messages"})
 
 
@@ -44,28 +44,28 @@ class Durability:
         self._level: str | None = synchronous
 
     def prepare(self, statement: str) -> None:
-        """Have a named statement wait, or not; inside a transaction it is too late for that."""
+        """Set whether a named statement waits for the disk; not inside a transaction."""
         level = "normal" if statement in NOT_AWAITED else self._usual
         if level != self._level and not self.connection.in_transaction:
-            self._level = None  # an interruption must not leave us in the belief that it is set
+            self._level = None  # unknown, in case the next statement is interrupted
             self.connection.execute(f"PRAGMA synchronous = {level}")
             self._level = level
 
 
 class SqliteSession:
-    """Runs operations on its own connection, one after the other.
+    """Runs operations on its own connection, one after the other; threads may share it.
 
-    SQLite has one writer anyway; a lock in front of it is fairer and cheaper than its busy wait.
+    SQLite has only one writer anyway, and our lock is fairer and cheaper than its busy waiting.
     """
 
     def __init__(self, path: str, synchronous: str) -> None:
-        self._path = path
+        self.path = path
         self._synchronous = synchronous
         self._file = FileConnection(partial(_connect, path, synchronous))
         self._durability: Durability | None = None
 
     def run(self, operation: Operation[T]) -> T:
-        """Run one operation; commit, or roll back whatever it began."""
+        """Run one operation, and commit or roll back the transaction that it began."""
         with self._translated(), self._file.in_use() as connection:
             if self._durability is None or self._durability.connection is not connection:
                 self._durability = Durability(connection, self._synchronous)
@@ -79,6 +79,15 @@ class SqliteSession:
                 raise
             return result
 
+    def foreign_version(self) -> object:
+        """Return a value that changes when another connection commits, but not when this one does.
+
+        SQLite counts the commits for each connection separately.
+        """
+        with self._translated(), self._file.in_use() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            return connection, version
+
     def close(self) -> None:
         """Close the connection."""
         self._file.close()
@@ -91,7 +100,7 @@ class SqliteSession:
         try:
             yield
         except sqlite3.Error as error:
-            raise translate(error, self._path) from error
+            raise translate(error, self.path) from error
 
 
 class BorrowedSqliteSession:
@@ -102,7 +111,7 @@ class BorrowedSqliteSession:
             raise TypeError(
                 f"connection must be a sqlite3.Connection, not {type(connection).__name__}"
             )
-        # `autocommit` is new in Python 3.12, where it overrules the older `isolation_level`.
+        # `autocommit` is new in Python 3.12 and overrules the older `isolation_level`.
         autocommit = getattr(connection, "autocommit", None)
         commits_by_itself = autocommit is True or connection.isolation_level is None
         if not connection.in_transaction and commits_by_itself:
@@ -125,7 +134,7 @@ class BorrowedSqliteSession:
 
 
 class Performer:
-    """Carries out commands on a connection; one without a durability of ours is borrowed."""
+    """Carries out commands on a connection; without a durability, the connection is borrowed."""
 
     def __init__(
         self, connection: sqlite3.Connection, durability: Durability | None = None
@@ -166,7 +175,7 @@ class Performer:
 
     def _cursor(self) -> sqlite3.Cursor:
         cursor = self._connection.cursor()
-        cursor.row_factory = None  # plain tuples, whatever rows the connection's owner prefers
+        cursor.row_factory = None  # for plain tuples, whatever the owner of the connection prefers
         return cursor
 
     def _begin(self) -> None:
@@ -175,7 +184,7 @@ class Performer:
 
 
 def statements(script: str) -> Iterator[str]:
-    """Split a script; `executescript` would commit the transaction that it runs in."""
+    """Split a script, because `executescript` would commit the transaction that it runs in."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -199,8 +208,8 @@ def _connect(path: str, synchronous: str) -> sqlite3.Connection:
 
 
 def _apply_pragma(connection: sqlite3.Connection, name: str, value: str | int) -> None:
-    """Set one pragma and read it back: SQLite ignores what it cannot do without a word."""
+    """Set a pragma and read it back, because SQLite silently ignores what it cannot do."""
     connection.execute(f"PRAGMA {name} = {value}")
     (actual,) = connection.execute(f"PRAGMA {name}").fetchone()
     if actual != value:
-        raise StoreError(f"SQLite refused PRAGMA {name} = {value}: it stays at {actual!r}")
+        raise StoreError(f"SQLite refused PRAGMA {name} = {value}; it stays at {actual!r}")

@@ -1,4 +1,4 @@
-"""PostgreSQL for whole batches: COPY in, exported snapshots out."""
+"""PostgreSQL for whole batches, which are written with COPY and read in exported snapshots."""
 
 from typing import Any
 
@@ -30,17 +30,17 @@ class BulkPostgresSession(PostgresSession):
 
 
 class BulkPostgresBackend:
-    """One database of one server; see `bulk.BulkBackend`."""
+    """One database of one server; see `port.bulk.BulkBackend`."""
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        self._settings = settings
+    def __init__(self, url: str) -> None:
+        self._settings = PostgresSettings.from_url(url)
 
     def bulk_session(self) -> Session:
         """Use a pool of connections."""
         return BulkPostgresSession(self._settings)
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
-        """Get the store of one kind ready."""
+        """Open the bulk store of one kind."""
         return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:

@@ -1,6 +1,6 @@
-"""A large result in chunks, as the server sends it, below psycopg's cursors.
+"""A large result in chunks as the server sends it, read without psycopg's cursors.
 
-Those either wait for all of it or make its rows one by one, which takes a third longer.
+A cursor either waits for the whole result or makes its rows one by one, which takes a third longer.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ _ROWS = {ExecStatus.TUPLES_OK, ExecStatus.TUPLES_CHUNK, ExecStatus.SINGLE_TUPLE}
 def chunks(
     connection: psycopg.Connection, query: bytes, parameters: Parameters, size: int
 ) -> Iterator[list[Row]]:
-    """Run a query and yield its rows, so many at a time.
+    """Run a query and yield its rows, `size` at a time.
 
-    Until the last of them the connection is good for nothing else, but to be closed.
+    Until the last of them, the connection can do nothing else but be closed.
     """
     statement = psycopg.ClientCursor(connection).mogrify(query, parameters)
     pgconn, transformer = connection.pgconn, Transformer(connection)

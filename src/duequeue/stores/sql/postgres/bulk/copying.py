@@ -1,7 +1,7 @@
-"""Arrow batches in PostgreSQL's binary formats: the rows of a COPY, and arrays.
+"""Arrow batches in PostgreSQL's binary formats, as the rows of a COPY and as arrays.
 
-Either is made of values, each with its length before it. Arrow joins those pieces for all rows at
-once, so that no Python runs per row.
+Both consist of values, each preceded by its length. Arrow joins those pieces for all rows at once,
+so that no Python code runs per row.
 """
 
 from array import array
@@ -20,7 +20,7 @@ _NULL = -1
 
 
 def copy_in(connection: psycopg.Connection, table: str, rows: pa.RecordBatch) -> bool:
-    """Append a batch; nothing of it, and False, if one of its keys is there already."""
+    """Append a batch; append nothing, and return False, if one of its keys is there already."""
     names = sql.SQL(", ").join(map(sql.Identifier, rows.schema.names))
     command = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)")
     try:
@@ -73,7 +73,7 @@ def _length(size: int) -> pa.Scalar:
 
 
 def _swapped(numbers: pa.Array) -> pa.Array:
-    """Return numbers in network order, each as its bytes."""
+    """Return the bytes of each number, in network order."""
     width = numbers.type.bit_width // 8
     start = numbers.offset * width
     swapped = array({1: "b", 4: "i", 8: "q"}[width])

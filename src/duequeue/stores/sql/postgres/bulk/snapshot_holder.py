@@ -1,4 +1,4 @@
-"""A process of its own that keeps a snapshot: Spark ends the one that plans while others read."""
+"""A process that keeps a snapshot, because Spark ends the planning process while others read."""
 
 import os
 from contextlib import closing
@@ -8,16 +8,16 @@ from typing import NamedTuple
 import psycopg
 
 from duequeue.errors import StoreError
-from duequeue.stores.sql.postgres.bulk.detached import Tell, detach
+from duequeue.stores.sql.postgres.bulk.detached import Answer, detach
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _EXPORT = "SELECT pg_export_snapshot()"
 _TAKEN = "taken: "
 _LISTEN = "LISTEN duequeue_snapshot"
-# How often to look whether there is still anybody to keep it for, in seconds.
+# How often, in seconds, to check whether the snapshot is still needed.
 _BEAT = 1.0
-# Not every version has all of them.
+# Not every version of PostgreSQL has all of these settings.
 _BE_PATIENT = """
     SELECT set_config(name, '0', false) FROM pg_settings
     WHERE name IN (
@@ -27,11 +27,11 @@ _BE_PATIENT = """
 
 
 def hold(settings: PostgresSettings, parts: int, seconds: float) -> str:
-    """Take a snapshot, and have it kept until so many parts are read, or for so many seconds."""
+    """Take a snapshot, and keep it until all parts are read or the seconds are over."""
     holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
     try:
         answer = detach(holder.run)
-    except OSError as error:  # no process more, or no file
+    except OSError as error:  # out of processes or file descriptors
         answer = str(error)
     if not answer.startswith(_TAKEN):
         reason = settings.address.clean(answer or "its process ended")
@@ -43,14 +43,14 @@ class _Holder(NamedTuple):
     settings: PostgresSettings
     parts: int
     ends_at: float
-    owner: int  # of Spark's workers, which come and go
+    owner: int  # the parent process of Spark's workers, which themselves come and go
 
-    def run(self, tell: Tell) -> None:
+    def run(self, answer: Answer) -> None:
         with closing(self._connect()) as listening, closing(self._connect()) as holding:
             listening.execute(_LISTEN)
             holding.execute(BEGIN)
             ((snapshot,),) = holding.execute(_EXPORT).fetchall()
-            tell(_TAKEN + snapshot)
+            answer(_TAKEN + snapshot)
             self._wait(listening, snapshot)
 
     def _connect(self) -> psycopg.Connection:
@@ -61,8 +61,8 @@ class _Holder(NamedTuple):
     def _wait(self, listening: psycopg.Connection, snapshot: str) -> None:
         unread = {f"{snapshot} {number}" for number in range(self.parts)}
         while unread and _is_running(self.owner) and (left := self.ends_at - monotonic()) > 0:
-            for told in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
-                unread.discard(told.payload)
+            for notification in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
+                unread.discard(notification.payload)
 
 
 def _is_running(process: int) -> bool:
@@ -71,5 +71,5 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is another user's
+        pass  # it runs, but belongs to another user
     return True

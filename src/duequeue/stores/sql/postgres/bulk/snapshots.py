@@ -1,4 +1,4 @@
-"""One picture of the table for many readers: an exported snapshot, kept while they read."""
+"""An exported snapshot, so that many readers see the table at the same moment."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -16,7 +16,7 @@ from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
-# Whether any is stored outside the table: beyond two kilobytes, compressed.
+# Whether any payload is stored outside the table, as PostgreSQL does above about two kilobytes.
 _HAS_LARGE_PAYLOADS = """
     SELECT coalesce(pg_relation_size(reltoastrelid) > 0, true) FROM pg_class
     WHERE oid = CAST('duequeue_message' AS regclass)
@@ -25,7 +25,7 @@ _TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
 
 
 class PostgresSnapshots:
-    """Reads one kind of message in parts; see `bulk.Snapshots`."""
+    """Reads one kind of message in parts; see `port.bulk.Snapshots`."""
 
     def __init__(self, settings: PostgresSettings, kind_id: int) -> None:
         self._settings = settings
@@ -34,9 +34,10 @@ class PostgresSnapshots:
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
         """Export a snapshot and cut the table by its pages.
 
-        Not behind a pooler: nobody would hear there that all is read, and a snapshot that is kept
-        keeps the dead rows of the whole database. Nor where no process can be left behind to keep
-        it. One part shows one moment without it.
+        Behind a pooler there is no snapshot, because nobody would hear that all parts are read,
+        and a snapshot that is kept too long keeps the dead rows of the whole database. Nor is
+        there one where no process can stay behind to keep it. Then there is one part, which shows
+        one moment by itself.
         """
         with translated(self._settings.address), closing(self._connect()) as connection:
             ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
@@ -62,7 +63,7 @@ class PostgresSnapshots:
                 _enter(connection, part.snapshot)
             ((large,),) = connection.execute(_HAS_LARGE_PAYLOADS).fetchall()
             size = min(page, CHUNK_ROWS if large and with_payload else SMALL_CHUNK_ROWS)
-            # As the server sends them: its cursors would put each page aside first.
+            # Rows are read as the server sends them, since its cursors would store each page first.
             found = chunks(connection, queries()["read_messages"], of, size)
             yield from paged(found, page, with_payload=with_payload)
             connection.execute("COMMIT")
@@ -74,10 +75,9 @@ class PostgresSnapshots:
 
 
 def _enter(connection: psycopg.Connection, snapshot: str) -> None:
-    """See what the others see; or the present, when the snapshot has been let go.
+    """Read in the shared snapshot, or in the present if the snapshot is no longer kept.
 
-    Spark plans a DataFrame once, however often it is used, and nothing tells a later use from the
-    first.
+    Spark plans a DataFrame once, however often it is used, and a later use looks like the first.
     """
     try:
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))

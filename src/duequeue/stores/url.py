@@ -1,0 +1,23 @@
+"""How the URLs of stores are taken apart. No error here shows any part of a user or password."""
+
+import re
+
+
+def split_options(url: str) -> tuple[str, dict[str, str]]:
+    """Split `…?name=value&…` and leave the values percent-encoded."""
+    location, _, query = url.partition("?")
+    pairs = (option.partition("=") for option in query.split("&") if option)
+    return location, {name: value for name, _, value in pairs}
+
+
+def refuse_unencoded_credentials(url: str) -> None:
+    """Raise if part of a password would be taken for a host, a port, a database or an option."""
+    location, _, options = url.partition("?")
+    authority, _, database = location.partition("://")[2].partition("/")
+    # A port is made of digits; anything else after a colon is a password, up to its first `?`.
+    not_a_port = re.search(r":[^@:\]]*[^@:\]0-9]", authority)
+    if authority.count("@") > 1 or "@" in database or ("@" in options and not_a_port):
+        raise ValueError(
+            "url has an unencoded @, / or ? in its user or password: write %40, %2F or %3F, and "
+            "percent-encode every other special character there too"
+        )
