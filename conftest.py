@@ -1,8 +1,11 @@
-"""Every fixture lives in a plugin of its own under tests/fixtures."""
+"""The contract brings its own fixtures; those of the servers and stores are in tests/fixtures."""
 
-pytest_plugins = [
-    "tests.fixtures.postgres",
-    "tests.fixtures.faces",
-    "tests.fixtures.spark",
-    "tests.fixtures.stores",
-]
+import pytest
+
+pytest_plugins = ["duequeue.contract.plugin", "tests.fixtures.postgres", "tests.fixtures.spark"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Test each of our own stores, unless --url names another."""
+    if config.getoption("--url") is None:
+        config.pluginmanager.import_plugin("tests.fixtures.stores")

@@ -10,12 +10,12 @@ import pytest
 
 from duequeue import Crontab, Daily, ManualClock, Misfire, Queue
 from duequeue.connect import backend_for
+from duequeue.contract.phrases import DAY, HOUR, MINUTE
 from duequeue.drive.actions import performer
 from duequeue.drive.steps import drive
 from duequeue.flows import opening
 from duequeue.port.store import Operation, Session
 from duequeue.stores.sql.postgres.statements import queries
-from tests.contract.phrases import DAY, HOUR, MINUTE
 
 T = TypeVar("T")
 

@@ -3,12 +3,12 @@
 import pytest
 
 from duequeue import ManualClock, Message, Outcome
-from tests.contract.conftest import Connect
-from tests.contract.cron_phrases import ONE, messages
-from tests.contract.phrases import DAY
-from tests.contract.test_history import told
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.cron_phrases import ONE, messages
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY
+from duequeue.contract.test_history import told
+from tests.within.conftest import Connect
 
 EVERY_OUTCOME = [
     ("a", Outcome.ACKED),

@@ -12,11 +12,10 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from duequeue import ManualClock, Retry
-from tests.contract.conftest import Consume
-from tests.contract.phrases import DAY, HOUR, claim
-from tests.contract.stage import Stage, until_gone
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, Consume, OpenQueue
+from duequeue.contract.phrases import DAY, HOUR, claim
+from duequeue.contract.stage import Stage, until_gone
 
 # Runs statements of the application, and is what `within` takes.
 Execute = Callable[[str], Any]

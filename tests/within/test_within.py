@@ -7,8 +7,9 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome
-from tests.contract.conftest import Connect
-from tests.contract.phrases import (
+from duequeue.contract.faces import Face, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -19,8 +20,8 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from tests.fixtures.connections import connect_postgres
+from tests.within.conftest import Connect
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -222,7 +223,7 @@ def test_a_transaction_that_sqlite3_opened_by_itself(queue: QueueFace, store_url
 def test_an_explicit_transaction_on_an_autocommit_connection(
     queue: QueueFace, store_url: str, face: Face
 ) -> None:
-    with face.connect_postgres(store_url, autocommit=True) as connection:
+    with connect_postgres(face, store_url, autocommit=True) as connection:
         connection.execute("BEGIN")
         queue.within(connection).offer("a", 1)
         assert in_transaction(connection)

@@ -7,11 +7,11 @@ from time import monotonic
 import pytest
 
 from duequeue import ConfigHash, CronMessage, Every, Schedule
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.logs import messages_of
+from duequeue.contract.phrases import MINUTE, PATIENCE
 from duequeue.schedules.tick import tick_key
-from tests.contract.phrases import MINUTE, PATIENCE
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.logs import messages_of
-from tests.fixtures.stores import START
 
 ONE, TWO = ConfigHash("one"), ConfigHash("two")
 EVERY_MINUTE = ConfigHash.of(Every(MINUTE))

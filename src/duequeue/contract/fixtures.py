@@ -1,22 +1,30 @@
-"""Consumers that stop, and connections that close, by themselves when their test ends."""
+"""The fixtures of the contract: an empty store, queues on it, and consumers that stop themselves.
 
-import sqlite3
+Override `store_url` where a URL alone does not make an empty store.
+"""
+
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import pytest
 
 from duequeue import ManualClock
-from tests.contract.ledger import Ledger, OpenCounted, open_awaiting, open_blocking
-from tests.contract.phrases import DEFAULT_POLL_INTERVAL
-from tests.contract.stage import NO_GRACE, ConsumerFace, Stage
-from tests.fixtures.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
+from duequeue.contract.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
+from duequeue.contract.ledger import Ledger, OpenCounted, open_awaiting, open_blocking
+from duequeue.contract.phrases import DEFAULT_POLL_INTERVAL
+from duequeue.contract.stage import NO_GRACE, ConsumerFace, Stage
 
-# Opens a connection of the application's own.
-Connect = Callable[[], Any]
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class OpenQueue(Protocol):
+    """Opens queues of the store and face under test, on one URL per test."""
+
+    def __call__(self, name: str = "orders", **options: Any) -> QueueFace: ...
 
 
 class Consume(Protocol):
@@ -25,6 +33,51 @@ class Consume(Protocol):
     def __call__(
         self, queue: QueueFace, handler: Callable[[Any], object] | None = None, **options: Any
     ) -> ConsumerFace: ...
+
+
+@pytest.fixture
+def store_url(pytestconfig: pytest.Config) -> str:
+    """The URL of a store without a message in it."""
+    given = pytestconfig.getoption("--url")
+    if given is None or "{unique}" not in given:
+        reason = (
+            "name the store with --url, and write {unique} where its name differs for each test"
+        )
+        pytest.exit(reason, pytest.ExitCode.USAGE_ERROR)
+    return str(given).replace("{unique}", secrets.token_hex(8))
+
+
+@pytest.fixture
+def shared_url(store_url: str, pytestconfig: pytest.Config) -> str:
+    """The same URL, for a test in which other processes or later ones find the messages."""
+    if pytestconfig.getoption("--one-process"):
+        pytest.skip("this store ends with its process")
+    return store_url
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The one clock of this test."""
+    return ManualClock(START)
+
+
+@pytest.fixture
+def open_queue(face: Face, store_url: str, clock: ManualClock) -> Iterator[OpenQueue]:
+    """A factory of queues on the store under test, all on the test's clock."""
+    with ExitStack() as opened:
+
+        def open_one(name: str = "orders", **options: Any) -> QueueFace:
+            queue = face.open(store_url, name, **{"clock": clock, **options})
+            opened.callback(queue.close)
+            return queue
+
+        yield open_one
+
+
+@pytest.fixture
+def queue(open_queue: OpenQueue) -> QueueFace:
+    """A queue with every default, for JSON payloads."""
+    return open_queue()
 
 
 @pytest.fixture
@@ -75,27 +128,6 @@ def open_counted(
             return queue, counter
 
         yield open_one
-
-
-@pytest.fixture
-def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
-    """A factory of the application's own connections to the store, each in an open transaction."""
-    with ExitStack() as opened:
-
-        def connect_one() -> Any:
-            if store == "postgres":
-                connection = face.connect_postgres(store_url)
-            else:
-                connection = sqlite3.connect(
-                    store_url.removeprefix("sqlite:///"),
-                    check_same_thread=False,
-                    isolation_level=None,
-                )
-                connection.execute("BEGIN IMMEDIATE")
-            opened.callback(connection.close)
-            return connection
-
-        yield connect_one
 
 
 def _suited(handler: Callable[[Any], object], stage: Stage) -> Callable[[Any], object]:

@@ -9,13 +9,13 @@ from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
 from duequeue.connect import backend_for
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import DEFAULT_LEASE
 from duequeue.drive.actions import performer, performer_async
 from duequeue.drive.steps import drive, drive_async
 from duequeue.flows import opening
 from duequeue.flows.context import Context
 from duequeue.port.store import Store
-from tests.contract.phrases import DEFAULT_LEASE
-from tests.fixtures.faces import QueueFace
 
 # How often each operation of the store was run, by its name.
 Ledger = Mapping[str, int]

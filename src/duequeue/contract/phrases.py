@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from duequeue import BuriedMessage, QueueStats, Snapshot
-from tests.fixtures.faces import DeliveryFace, QueueFace
+from duequeue.contract.faces import DeliveryFace, QueueFace
 
 T = TypeVar("T")
 

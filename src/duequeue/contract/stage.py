@@ -10,8 +10,8 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from tests.contract.phrases import PATIENCE, snapshot
-from tests.fixtures.faces import Blocking, DeliveryFace, LoopThread, QueueFace
+from duequeue.contract.faces import Blocking, DeliveryFace, LoopThread, QueueFace
+from duequeue.contract.phrases import PATIENCE, snapshot
 
 NO_GRACE = timedelta(0)
 LITTLE_GRACE = timedelta(milliseconds=20)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duequeue import AsyncDelivery, AsyncQueue, ManualClock, Message, QueueClosed
-from tests.contract.phrases import DAY, HOUR, PATIENCE
+from duequeue.contract.phrases import DAY, HOUR, PATIENCE
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from duequeue import ConfigHash, CronMessage, ManualClock, Message, RetryPolicy
-from tests.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
-from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import Face, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
 
 NAIVE = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - naive on purpose
 AFTER_THE_END = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))

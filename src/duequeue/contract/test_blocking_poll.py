@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import (
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     DEFAULT_POLL_INTERVAL,
@@ -24,8 +26,6 @@ from tests.contract.phrases import (
     keys_of,
     offer_from_another_process,
 )
-from tests.fixtures.faces import DeliveryFace, QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 ROUNDS = 10
 
@@ -102,14 +102,13 @@ def test_a_producer_wakes_a_waiting_poll(
         producer.drop_all(producer.name)
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 def test_a_producer_in_another_process_wakes_a_waiting_poll(
-    open_queue: OpenQueue, store_url: str
+    open_queue: OpenQueue, shared_url: str
 ) -> None:
     queue = open_queue(poll_interval=DAY)
     waiting = in_background(queue.poll)
     let_it_fall_asleep(queue)
-    offer_from_another_process(store_url, "a")
+    offer_from_another_process(shared_url, "a")
     delivery = waiting.result(PATIENCE)
     assert delivery is not None
     assert delivery.ack()

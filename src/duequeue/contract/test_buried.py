@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome, State
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import (
     DAY,
     HOUR,
     MILLISECOND,
@@ -15,8 +17,6 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START
 
 
 def bury(queue: QueueFace, key: str, payload: object = 1, reason: str = "enough") -> None:

@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from duequeue import ManualClock, Message, QueueClosed
-from tests.contract.phrases import DAY, PATIENCE, claim, in_background
-from tests.fixtures.faces import DeliveryFace, Face, QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue import Message, QueueClosed
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, PATIENCE, claim, in_background
 
 QUEUE_CALLS: dict[str, Callable[[QueueFace], object]] = {
     "offer": lambda queue: queue.offer("b", 1),
@@ -92,8 +92,7 @@ def test_messages_outlive_the_queue_that_offered_them(open_queue: OpenQueue) -> 
     assert keeper.stats().total == 0
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-def test_messages_outlive_every_queue(open_queue: OpenQueue) -> None:
+def test_messages_outlive_every_queue(open_queue: OpenQueue, shared_url: str) -> None:
     with open_queue() as producer:
         producer.offer("a", 1)
         claim(producer)
@@ -101,25 +100,6 @@ def test_messages_outlive_every_queue(open_queue: OpenQueue) -> None:
     with open_queue() as consumer:
         assert consumer.stats().leased == 1
         assert claim(consumer).key == "b"
-
-
-@pytest.mark.parametrize("store", ["memory"], indirect=True)
-def test_memory_lasts_as_long_as_a_queue_on_it(open_queue: OpenQueue) -> None:
-    with open_queue() as producer:
-        producer.offer("a", 1)
-    assert open_queue().stats().total == 0
-
-
-@pytest.mark.parametrize("url", ["memory:", "memory:one"])
-def test_one_memory_url_is_one_store(face: Face, clock: ManualClock, url: str) -> None:
-    with face.open(url, "orders", clock=clock) as first:
-        first.offer("a", 1)
-        with (
-            face.open(url, "orders", clock=clock) as same,
-            face.open("memory:two", "orders", clock=clock) as other,
-        ):
-            assert same.contains("a")
-            assert not other.contains("a")
 
 
 def test_closing_ends_a_waiting_poll(open_queue: OpenQueue) -> None:

@@ -17,9 +17,9 @@ from duequeue import (
     TypedCodec,
     UndecodablePayload,
 )
-from tests.contract.phrases import claim, snapshot
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import claim, snapshot
 
 JSON_VALUES: list[Any] = [
     None,

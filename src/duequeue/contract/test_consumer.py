@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from duequeue import Backoff, Bury, ManualClock, Message, Retry
-from duequeue.message import State
-from tests.contract.conftest import Consume
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import Consume, OpenQueue
+from duequeue.contract.logs import records_of
+from duequeue.contract.phrases import (
     DEFAULT_LEASE,
     HOUR,
     MINUTE,
@@ -22,10 +23,8 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.contract.stage import Stage, until, until_gone
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.logs import records_of
-from tests.fixtures.stores import OpenQueue
+from duequeue.contract.stage import Stage, until, until_gone
+from duequeue.message import State
 
 
 def is_in(queue: QueueFace, key: str, state: State, attempts: int = 1) -> bool:

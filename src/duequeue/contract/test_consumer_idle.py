@@ -7,9 +7,10 @@ from functools import partial
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.conftest import Consume
-from tests.contract.ledger import Ledger, OpenCounted
-from tests.contract.phrases import (
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import Consume, OpenQueue
+from duequeue.contract.ledger import Ledger, OpenCounted
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_POLL_INTERVAL,
     HOUR,
@@ -19,9 +20,7 @@ from tests.contract.phrases import (
     in_background,
     keys_of,
 )
-from tests.contract.stage import until, until_gone
-from tests.fixtures.faces import DeliveryFace, QueueFace
-from tests.fixtures.stores import OpenQueue
+from duequeue.contract.stage import until, until_gone
 
 MANY = 16
 # Somebody looks once more when the line to other processes stands, and on SQLite after commits.

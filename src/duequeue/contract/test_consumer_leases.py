@@ -6,13 +6,12 @@ from functools import partial
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.conftest import Consume
-from tests.contract.ledger import OpenCounted
-from tests.contract.phrases import DAY, DEFAULT_LEASE, SECOND, everything_in, snapshot
-from tests.contract.stage import Scene, Stage, until, until_gone, until_leased
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.logs import messages_of
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, Consume, OpenQueue
+from duequeue.contract.ledger import OpenCounted
+from duequeue.contract.logs import messages_of
+from duequeue.contract.phrases import DAY, DEFAULT_LEASE, SECOND, everything_in, snapshot
+from duequeue.contract.stage import Scene, Stage, until, until_gone, until_leased
 
 HALF_A_LEASE = DEFAULT_LEASE / 2
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message, Queue, Retry
-from duequeue.message import State
-from tests.contract.conftest import Consume
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import Consume, OpenQueue
+from duequeue.contract.logs import messages_of
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -19,10 +20,8 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.contract.stage import LITTLE_GRACE, NO_GRACE, Stage, until, until_leased
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.logs import messages_of
-from tests.fixtures.stores import OpenQueue
+from duequeue.contract.stage import LITTLE_GRACE, NO_GRACE, Stage, until, until_leased
+from duequeue.message import State
 
 
 def test_what_runs_finishes_and_the_rest_is_given_back_at_once(

@@ -3,9 +3,9 @@
 import pytest
 
 from duequeue import ManualClock
-from tests.contract.phrases import DEFAULT_LEASE, HOUR, claim, snapshot
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DEFAULT_LEASE, HOUR, claim, snapshot
 
 
 class Stumbled(Exception):

@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 
 from duequeue import ConfigHash, CronMessage, Crontab, Daily, Misfire, PayloadTooLarge
+from duequeue.contract.cron_phrases import ONE, messages
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import DAY, HOUR, MINUTE
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.schedules.tick import MAX_PREFIX_LENGTH
-from tests.contract.cron_phrases import ONE, messages
-from tests.contract.phrases import DAY, HOUR, MINUTE
-from tests.fixtures.faces import QueueFace
 
 Call = Callable[[QueueFace], object]
 anything = cast("Any", object())

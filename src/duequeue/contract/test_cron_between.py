@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from duequeue import ManualClock, Misfire
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     after,
     assert_holds,
@@ -15,9 +15,9 @@ from tests.contract.cron_phrases import (
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import HOUR, MINUTE, SECOND
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import OpenQueue
+from duequeue.contract.phrases import HOUR, MINUTE, SECOND
 
 # On the other face a payload is made on the event loop, which cannot wait for another node.
 pytestmark = pytest.mark.parametrize("face", ["sync"], indirect=True)

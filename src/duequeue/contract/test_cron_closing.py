@@ -16,7 +16,7 @@ from duequeue import (
     ManualClock,
     QueueClosed,
 )
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     TWO,
     assert_holds,
@@ -24,9 +24,9 @@ from tests.contract.cron_phrases import (
     messages,
     periodic_keys,
 )
-from tests.contract.phrases import DAY, HOUR, MINUTE, PATIENCE
-from tests.fixtures.faces import CronHandleFace, Face, QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import CronHandleFace, Face, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, HOUR, MINUTE, PATIENCE
 
 
 def test_a_closed_cron_leaves_its_ticks_and_makes_no_more(

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from duequeue import ConfigHash, CronStatus, Crontab, Daily, ManualClock, Misfire
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     EVERY_MINUTE,
     ONE,
     TWO,
@@ -15,9 +15,9 @@ from tests.contract.cron_phrases import (
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import HOUR, MINUTE, claim
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import HOUR, MINUTE, claim
 
 
 def status(queue: QueueFace, prefix: str = "reports") -> CronStatus:

@@ -1,11 +1,8 @@
 """Crons at work: refreshed in the background, on many nodes, and replaced by newer ones."""
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from functools import partial
 
-import psycopg
 import pytest
 
 from duequeue import (
@@ -15,7 +12,7 @@ from duequeue import (
     Misfire,
     SystemClock,
 )
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     after,
     assert_holds,
@@ -23,13 +20,12 @@ from tests.contract.cron_phrases import (
     first_after,
     keys,
     logged,
-    messages,
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import DAY, HOUR, MINUTE, PATIENCE
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import OpenQueue
+from duequeue.contract.phrases import DAY, HOUR, MINUTE, PATIENCE
 
 
 def test_ticks_are_there_when_install_returns(queue: QueueFace) -> None:
@@ -145,27 +141,3 @@ def test_on_a_real_clock_every_tick_comes_in_time_and_in_order(open_queue: OpenQ
         assert delivery.ack()
         ticks.append(delivery.due_at)
     assert ticks == first_after(Every(period), ticks[0] - period, 8)
-
-
-@pytest.mark.parametrize("face", ["sync"], indirect=True)
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-def test_ticks_in_the_callers_own_transaction(
-    store: str, store_url: str, open_queue: OpenQueue
-) -> None:
-    queue = open_queue()
-    with closing(connected(store, store_url)) as connection:
-        within = queue.within(connection)
-        within.cron.install_tick(ONE, "reports", messages(1))
-        with pytest.raises(ValueError, match="transaction"):
-            within.cron.install_periodic_tick("reports", MINUTE, 1)
-        connection.rollback()
-        assert queue.cron.list() == []
-        within.cron.install_tick(ONE, "reports", messages(1))
-        connection.commit()
-    assert_holds(queue, keys(after(1)))
-
-
-def connected(store: str, url: str) -> sqlite3.Connection | psycopg.Connection:
-    if store == "postgres":
-        return psycopg.connect(url)
-    return sqlite3.connect(url.removeprefix("sqlite:///"))

@@ -16,7 +16,7 @@ from duequeue import (
     Misfire,
     Schedule,
 )
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     EVERY_MINUTE,
     ONE,
     after,
@@ -29,9 +29,9 @@ from tests.contract.cron_phrases import (
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND, claim, snapshot
-from tests.fixtures.faces import CronHandleFace, QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import CronHandleFace, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND, claim, snapshot
 
 
 def test_four_periodic_ticks_are_kept_ahead(queue: QueueFace, clock: ManualClock) -> None:

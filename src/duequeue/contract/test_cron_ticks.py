@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ConfigHash, CronMessage, ManualClock
-from duequeue.cron.transactions import REMEMBERED
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     TWO,
     after,
@@ -16,9 +15,10 @@ from tests.contract.cron_phrases import (
     messages,
     run_everything_due,
 )
-from tests.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, claim, keys_of, snapshot
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, claim, keys_of, snapshot
+from duequeue.cron.transactions import REMEMBERED
 
 
 def test_ticks_come_when_they_are_due(queue: QueueFace, clock: ManualClock) -> None:
@@ -251,8 +251,7 @@ def test_many_ticks_are_one_transaction(queue: QueueFace) -> None:
     assert_holds(queue, keys(after(1), TWO))
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-def test_what_ran_is_remembered_after_a_restart(open_queue: OpenQueue, clock: ManualClock) -> None:
+def test_what_ran_is_remembered_after_a_restart(open_queue: OpenQueue, shared_url: str) -> None:
     with open_queue() as queue:
         queue.cron.install_tick(ONE, "reports", messages(0, 1))
         assert run_everything_due(queue) == keys(after(0))

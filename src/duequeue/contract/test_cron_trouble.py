@@ -4,7 +4,6 @@ from asyncio import CancelledError
 from datetime import datetime
 from typing import cast
 
-import psycopg
 import pytest
 
 from duequeue import (
@@ -12,7 +11,7 @@ from duequeue import (
     ManualClock,
     Misfire,
 )
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     after,
     assert_holds,
@@ -22,9 +21,9 @@ from tests.contract.cron_phrases import (
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import HOUR, MINUTE, SECOND, snapshot
-from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import HOUR, MINUTE, SECOND, snapshot
 
 
 @pytest.mark.parametrize(
@@ -117,21 +116,3 @@ def test_what_generate_returns_is_checked(
     assert len(logged(caplog)) == 1
     assert handle.active
     assert queue.cron.list() == []
-
-
-def test_a_lost_connection_is_not_the_end(
-    face: Face, clock: ManualClock, postgres_url: str
-) -> None:
-    end_the_others = """
-        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-        WHERE datname = current_database() AND pid <> pg_backend_pid()
-    """
-    with face.open(postgres_url, "orders", clock=clock) as queue:
-        handle = queue.cron.install_periodic_tick("reports", MINUTE, 1)
-        for minute in range(5, 8):
-            with psycopg.connect(postgres_url, autocommit=True) as connection:
-                connection.execute(end_the_others)
-            clock.advance(MINUTE)
-            handle.refresh()
-            handle.refresh()
-            assert queue.contains(periodic_keys(minute)[0])

@@ -1,14 +1,16 @@
 """What a queue tells its listeners, on every store and both faces."""
 
-import sqlite3
 from datetime import timedelta
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import pytest
 
 from duequeue import Bury, ManualClock, Message
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import Consume, OpenQueue
+from duequeue.contract.phrases import DEFAULT_LEASE, PATIENCE, SECOND, PickyCodec, claim
+from duequeue.contract.stage import Stage, until
 from duequeue.events.events import (
     Buried,
     Delivered,
@@ -17,14 +19,8 @@ from duequeue.events.events import (
     Handled,
     LeaseLost,
     Offered,
-    StoreFailed,
 )
 from duequeue.verdict import Acked, Parked, Released
-from tests.contract.conftest import Consume
-from tests.contract.phrases import DEFAULT_LEASE, PATIENCE, SECOND, PickyCodec, claim
-from tests.contract.stage import Stage, until
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import OpenQueue
 
 E = TypeVar("E", bound=Event)
 
@@ -187,17 +183,3 @@ def test_a_listener_that_fails_does_not_disturb_a_consumer(
     with consume(queue, lambda _: None):
         until(lambda: queue.stats().total == 0)
     assert "not today" in caplog.text
-
-
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-def test_a_store_that_fails_is_told(
-    queue: QueueFace, stage: Stage, consume: Consume, tmp_path: Path
-) -> None:
-    diary = Diary(queue)
-    with sqlite3.connect(tmp_path / "queue.db") as other:
-        other.execute("DROP TABLE duequeue_message")
-    other.close()
-    consume(queue)
-    told = diary.next(StoreFailed)
-    assert told.queue_name == "orders"
-    assert "duequeue_message" in str(told.error)

@@ -3,7 +3,9 @@
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     MINUTE,
@@ -11,8 +13,6 @@ from tests.contract.phrases import (
     claim,
     keys_of,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 
 @pytest.mark.parametrize("max_attempts", [1, 3])

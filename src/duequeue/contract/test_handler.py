@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from duequeue import AsyncConsumer, AsyncDelivery, AsyncQueue, Consumer, Delivery, Message, Queue
-from tests.contract.phrases import PATIENCE, PickyCodec
-from tests.contract.stage import until
+from duequeue.contract.phrases import PATIENCE, PickyCodec
+from duequeue.contract.stage import until
 
 
 def test_a_bare_decorator(store_url: str) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome
-from tests.contract.phrases import DEFAULT_LEASE, claim, everything_in, snapshot
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DEFAULT_LEASE, claim, everything_in, snapshot
 
 TRACE = {"traceparent": "00-1-2-01", "\N{FIRE}": "a\0b 'quoted' \\ %s", "": ""}
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 import pytest
 
 from duequeue import Bury, ManualClock, Message, Outcome, Settled
-from tests.contract.conftest import Consume
-from tests.contract.cron_phrases import ONE, TWO, after, key_of, messages
-from tests.contract.phrases import (
+from duequeue.contract.cron_phrases import ONE, TWO, after, key_of, messages
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, Consume, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -19,10 +20,8 @@ from tests.contract.phrases import (
     claim,
     in_background,
 )
-from tests.contract.stage import Stage, until
-from tests.contract.test_settle import LOSSES, Loss
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.stage import Stage, until
+from duequeue.contract.test_settle import LOSSES, Loss
 
 ACKED, BURIED = Outcome.ACKED, Outcome.BURIED
 DROPPED, REPLACED = Outcome.DROPPED, Outcome.REPLACED

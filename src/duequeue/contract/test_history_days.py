@@ -14,9 +14,9 @@ from duequeue import (
     QueueClosed,
     SettledRow,
 )
-from tests.contract.phrases import DAY, MILLISECOND, claim
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, MILLISECOND, claim
 
 FIRST_DAY = START.date()
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)

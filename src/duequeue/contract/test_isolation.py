@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from duequeue import BytesCodec, JsonCodec, Message, OfferOutcome, TextCodec
-from tests.contract.phrases import DAY, PickyCodec, claim, keys_of, snapshot
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import DAY, PickyCodec, claim, keys_of, snapshot
 
 LOOKALIKES = [
     "key",

@@ -1,17 +1,17 @@
 """Every known defect of the library this design comes from, by name, so that none comes back.
 
-Migrations that race and errors that are taken for permanent have tests of their own elsewhere.
+Defects of one store alone are tested with that store.
 """
 
-import sqlite3
 from datetime import timedelta
 from threading import Barrier
 
-import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome
-from tests.contract.phrases import (
+from duequeue.contract.faces import Face, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DEFAULT_LEASE,
     HOUR,
     MILLISECOND,
@@ -24,9 +24,6 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.stores import START, OpenQueue
 
 CREATED, UPDATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.UPDATED, OfferOutcome.IGNORED
 
@@ -111,37 +108,6 @@ def test_the_limit_binds_after_a_drain(queue: QueueFace) -> None:
     assert queue.stats().leased == 7
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-def test_a_writer_waits_its_turn_instead_of_failing_at_once(
-    queue: QueueFace, store_url: str
-) -> None:
-    queue.offer("before", 1)
-    other = sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None)
-    try:
-        other.execute("BEGIN IMMEDIATE")
-        offering = in_background(lambda: queue.offer("a", 1))
-        assert queue.contains("before")
-        other.execute("COMMIT")
-        assert offering.result(PATIENCE) is CREATED
-    finally:
-        other.close()
-
-
-def test_a_lost_connection_is_not_the_end(
-    face: Face, clock: ManualClock, postgres_url: str
-) -> None:
-    end_the_others = """
-        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-        WHERE datname = current_database() AND pid <> pg_backend_pid()
-    """
-    with face.open(postgres_url, "orders", clock=clock) as queue:
-        for n in range(3):
-            assert queue.offer(str(n), n) is CREATED
-            with psycopg.connect(postgres_url, autocommit=True) as connection:
-                connection.execute(end_the_others)
-            assert claim(queue).ack()
-
-
 def test_a_late_ack_deletes_on_every_store(queue: QueueFace, clock: ManualClock) -> None:
     queue.offer("a", 1)
     delivery = claim(queue)
@@ -172,15 +138,6 @@ def test_instants_are_milliseconds_on_every_store(queue: QueueFace, clock: Manua
     delivery = claim(queue)
     assert delivery.due_at == delivery.delivered_at == START + MILLISECOND
     assert delivery.lease_until == START + MILLISECOND + DEFAULT_LEASE
-
-
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
-def test_the_password_is_not_in_a_repr(queue: QueueFace, postgres_server: PostgresServer) -> None:
-    queue.offer("a", 1)
-    delivery = claim(queue)
-    assert postgres_server.password
-    for shown in (repr(queue), str(queue), repr(delivery), str(delivery)):
-        assert postgres_server.password not in shown
 
 
 def test_the_password_is_not_in_the_repr_of_an_open_call_that_failed(face: Face) -> None:

@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DEFAULT_LEASE,
     DEFAULT_POLL_INTERVAL,
     HOUR,
@@ -16,8 +18,6 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 
 @pytest.mark.parametrize("lease", [MILLISECOND, 30 * SECOND, timedelta(days=400)])

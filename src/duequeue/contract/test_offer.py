@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from duequeue import ManualClock, OfferOutcome, PayloadTooLarge
-from duequeue.message import MAX_PAYLOAD_BYTES
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -18,8 +19,7 @@ from tests.contract.phrases import (
     everything_in,
     snapshot,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.message import MAX_PAYLOAD_BYTES
 
 CREATED, UPDATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.UPDATED, OfferOutcome.IGNORED
 

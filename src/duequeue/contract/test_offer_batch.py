@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome, PayloadTooLarge
-from duequeue.message import MAX_PAYLOAD_BYTES
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     HOUR,
     MILLISECOND,
     SECOND,
@@ -19,8 +20,7 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
+from duequeue.message import MAX_PAYLOAD_BYTES
 
 CREATED, UPDATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.UPDATED, OfferOutcome.IGNORED
 CHUNK = 1000

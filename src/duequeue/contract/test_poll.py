@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from duequeue import ManualClock, Message, Queue
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -16,8 +18,6 @@ from tests.contract.phrases import (
     keys_of,
     offer_from_another_process,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 
 def test_an_empty_queue_has_nothing_to_deliver(queue: QueueFace) -> None:
@@ -147,23 +147,21 @@ def test_a_backdated_message_of_another_producer_comes_before_later_ones(
     assert keys_of(consumer.try_poll_many(2)) == ["early", "b"]
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 def test_a_backdated_message_of_another_process_is_found(
-    open_queue: OpenQueue, store_url: str
+    open_queue: OpenQueue, shared_url: str
 ) -> None:
     queue = open_queue(poll_interval=HOUR)
     queue.offer_batch([Message("a", 1), Message("b", 1)])
     assert queue.ack_many(queue.try_poll_many(2)) == 2
-    offer_from_another_process(store_url, "early")
+    offer_from_another_process(shared_url, "early")
     assert claim(queue).key == "early"
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-def test_a_queue_that_is_opened_overtakes_nothing(open_queue: OpenQueue, store_url: str) -> None:
+def test_a_queue_that_is_opened_overtakes_nothing(open_queue: OpenQueue, shared_url: str) -> None:
     earlier = open_queue(poll_interval=HOUR)
     earlier.offer("a", 1)
     assert claim(earlier).ack()
-    offer_from_another_process(store_url, "early")
+    offer_from_another_process(shared_url, "early")
     earlier.close()
     queue = open_queue(poll_interval=HOUR)
     queue.offer("late", 1)

@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ManualClock, Message, QueueStats, State, UndecodablePayload
-from tests.contract.phrases import (
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DEFAULT_LEASE,
     HOUR,
     MINUTE,
@@ -15,8 +17,6 @@ from tests.contract.phrases import (
     everything_in,
     snapshot,
 )
-from tests.fixtures.faces import QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 NOTHING = QueueStats(
     total=0, due=0, leased=0, future=0, buried=0, oldest_due_at=None, next_due_at=None

@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import (
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
     DAY,
     DEFAULT_LEASE,
     HOUR,
@@ -19,8 +21,6 @@ from tests.contract.phrases import (
     keys_of,
     snapshot,
 )
-from tests.fixtures.faces import DeliveryFace, QueueFace
-from tests.fixtures.stores import START, OpenQueue
 
 Loss = Callable[[QueueFace, ManualClock, DeliveryFace], object]
 
