@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -22,14 +23,24 @@ def backend_for(url: str) -> Backend:
     if not isinstance(url, str):
         raise TypeError(f"url must be a str, not {type(url).__name__}")
     scheme = url.partition(":")[0].lower()
-    if scheme not in _BACKENDS:
+    opener = _BACKENDS.get(scheme) or _installed(scheme)
+    if opener is None:
         # What has no scheme may be of any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
         raise ValueError(
             f"url{shown} names no store; known are: "
             + ", ".join(f"{known}:" for known in _BACKENDS)
         )
-    return _BACKENDS[scheme](url)
+    return opener(url)
+
+
+@cache
+def _installed(scheme: str) -> Callable[[str], Backend] | None:
+    """Return what an installed package opens URLs of this scheme with, if there is one."""
+    from importlib.metadata import entry_points
+
+    found = entry_points(group="duequeue.stores", name=scheme)
+    return next((point.load() for point in found), None)
 
 
 def bulk_backend_for(url: str) -> BulkBackend:
