@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import entry_points
 
 from duequeue.errors import MissingExtra
 from duequeue.port.bulk import BulkBackend
@@ -13,11 +15,19 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 def backend_for(url: str) -> Backend:
     """Return the backend that a URL names, without contacting it."""
     scheme = _scheme_of(url)
-    if scheme not in _BACKENDS:
+    make = _BACKENDS.get(scheme) or _installed(scheme)
+    if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
         raise ValueError(f"url{shown} names no store; known are: {_listed(_BACKENDS)}")
-    return _BACKENDS[scheme](url)
+    return make(url)
+
+
+@cache
+def _installed(scheme: str) -> Callable[[str], Backend] | None:
+    """Return what an installed package registered for this scheme, if there is one."""
+    found = entry_points(group="duequeue.stores", name=scheme)
+    return next((point.load() for point in found), None)
 
 
 def bulk_backend_for(url: str) -> BulkBackend:

@@ -13,11 +13,11 @@ from duequeue import Queue
 from duequeue.cli.terminal import ERASE_LINE, Terminal
 from duequeue.cli.worker.status import Status, status_line
 from duequeue.cli.worker.tally import Counter, Tally
+from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 from duequeue.events.events import Delivered, Handled, Offered
 from duequeue.instants import words_for
 from duequeue.verdict import Acked, Parked, Released
 from tests.cli.command import ROOT, command, environment
-from tests.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 
 
 @pytest.mark.parametrize(

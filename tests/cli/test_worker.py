@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from duequeue import Message, Outcome, Queue
+from duequeue.contract.phrases import SECOND
+from duequeue.contract.stage import until
 from duequeue.message import State
 from tests.cli.command import Worker
-from tests.contract.phrases import SECOND
-from tests.contract.stage import until
 
 
 @pytest.mark.parametrize("handler", ["tell", "tell_async"])

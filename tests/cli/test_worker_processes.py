@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from duequeue import Message, Queue
+from duequeue.contract.stage import until
 from tests.cli.command import Worker
-from tests.contract.stage import until
 
 # Each process runs one message and holds at most one more: four keep two processes busy.
 ONE_EACH = ("--concurrency", "1", "--batch", "1", "--processes", "2")

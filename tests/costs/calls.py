@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from duequeue import ManualClock, Message, Queue
-from tests.contract.phrases import DAY
+from duequeue.contract.phrases import DAY
 
 LAPS = 8
 CHUNK = 100

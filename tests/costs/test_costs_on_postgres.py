@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Queue
-from tests.contract.phrases import DEFAULT_POLL_INTERVAL
-from tests.contract.stage import until
+from duequeue.contract.phrases import DEFAULT_POLL_INTERVAL
+from duequeue.contract.stage import until
 from tests.costs.calls import (
     CHUNK,
     Calls,

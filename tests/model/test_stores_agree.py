@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.fixtures.faces import face_named
+from duequeue.contract.faces import face_named
 from tests.fixtures.stores import fresh_url
 from tests.model.walk import Pair, Walk
 

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
 )
 
 from duequeue import ManualClock, Message, UndecodablePayload
-from tests.contract.phrases import PickyCodec
-from tests.fixtures.faces import DeliveryFace, QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import PickyCodec
 
 KEYS = ["a", "b", "c", "d", "e"]
 LEASES = [timedelta(seconds=10), timedelta(seconds=4)]

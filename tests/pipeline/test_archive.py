@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import unix_millis
 
 from duequeue import DayBounds, History, ManualClock, Queue
+from duequeue.contract.fixtures import START
 from duequeue.pipeline import Archived, archive
 from duequeue.pipeline import folder as folders
 from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
 from duequeue.pipeline.history_source import HistoryPartition, HistoryReader, IdRange, id_ranges
-from tests.fixtures.stores import START
 from tests.pipeline.settling import in_archive, in_database, settle
 
 DAY = timedelta(days=1)

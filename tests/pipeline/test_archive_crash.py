@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import History, ManualClock, Queue
+from duequeue.contract.fixtures import START
 from duequeue.pipeline import archive
 from duequeue.pipeline.archiving.batches import Batches
 from duequeue.pipeline.folder import Folder
-from tests.fixtures.stores import START
 from tests.pipeline.settling import in_archive, in_database, settle
 
 NEXT_DAY = START + timedelta(days=1)

@@ -13,9 +13,9 @@ from pyarrow import csv
 from pyspark.sql import SparkSession
 
 from duequeue import History, ManualClock, Queue
+from duequeue.contract.fixtures import START
 from duequeue.pipeline import archive, report
 from duequeue.pipeline.reporting import job as reporting
-from tests.fixtures.stores import START
 from tests.pipeline.settling import in_database, settle
 
 NEXT_DAY = START + timedelta(days=1)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock
-from tests.fixtures.faces import QueueFace, SyncFace
+from duequeue.contract.faces import QueueFace, SyncFace
 from tests.race.crew import Crew, Hand
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from duequeue import ManualClock, Queue
 from duequeue.connect import backend_for
+from duequeue.contract.cron_phrases import run_everything_due
+from duequeue.contract.faces import CronHandleFace, QueueFace, SyncFace
+from duequeue.contract.fixtures import START
 from duequeue.drive.actions import performer
 from duequeue.drive.steps import drive
 from duequeue.flows import opening
 from duequeue.port.store import Operation, Session
-from tests.contract.cron_phrases import run_everything_due
-from tests.fixtures.faces import CronHandleFace, QueueFace, SyncFace
-from tests.fixtures.stores import START
 from tests.race.parts import open_queue
 
 T = TypeVar("T")

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from duequeue import History, ManualClock, Message
-from tests.contract.phrases import DAY, HOUR
-from tests.fixtures.faces import SyncFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import SyncFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, HOUR
 
 EVENING = START.replace(hour=23, minute=59, second=59)
 

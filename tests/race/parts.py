@@ -6,10 +6,10 @@ from itertools import count
 from typing import Any, NoReturn
 
 from duequeue import ManualClock, Message, OfferOutcome, RetryPolicy
+from duequeue.contract.faces import DeliveryFace, QueueFace, SyncFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY
 from duequeue.flows.offering import CHUNK_MESSAGES
-from tests.contract.phrases import DAY
-from tests.fixtures.faces import DeliveryFace, QueueFace, SyncFace
-from tests.fixtures.stores import START
 from tests.race.worker import tell
 
 FAIR_LOOKS = 100

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from duequeue import AsyncQueue, ManualClock, Message, OfferOutcome
-from tests.contract.phrases import DAY, PATIENCE, snapshot
-from tests.fixtures.faces import QueueFace
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import DAY, PATIENCE, snapshot
 from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_one_async
 
 CREATED = OfferOutcome.CREATED

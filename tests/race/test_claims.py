@@ -4,7 +4,7 @@ from functools import partial
 from itertools import chain
 
 from duequeue import Message
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
 from tests.race.conftest import OpenRival
 from tests.race.crew import Crew
 from tests.race.parts import claim_all, drain

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, OfferOutcome, Queue
-from tests.contract.phrases import PATIENCE, in_background, keys_of
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import PATIENCE, in_background, keys_of
 from tests.race.watching import until_one
 
 # Rows are checked against the policy after the statement's snapshot was taken and before they

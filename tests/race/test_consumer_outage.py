@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from duequeue import Message, RetryPolicy
-from tests.contract.phrases import DAY, PATIENCE, SECOND, in_background
-from tests.contract.stage import until
-from tests.fixtures.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
+from duequeue.contract.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
+from duequeue.contract.phrases import DAY, PATIENCE, SECOND, in_background
+from duequeue.contract.stage import until
 from tests.fixtures.postgres import PostgresServer, StopMode
 
 WORKERS = 4

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock, Message, Queue
+from duequeue.contract.faces import QueueFace, SyncFace
+from duequeue.contract.phrases import DEFAULT_LEASE, keys_of, snapshot
+from duequeue.contract.stage import until, until_gone
 from duequeue.message import State
-from tests.contract.phrases import DEFAULT_LEASE, keys_of, snapshot
-from tests.contract.stage import until, until_gone
-from tests.fixtures.faces import QueueFace, SyncFace
 from tests.race.conftest import OpenRival
 from tests.race.consumer_parts import (
     PERMITS,

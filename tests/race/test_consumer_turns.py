@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from duequeue import AsyncQueue
-from tests.contract.phrases import DAY, MILLISECOND, PATIENCE
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, MILLISECOND, PATIENCE
 
 
 class HandClock:

@@ -3,9 +3,9 @@
 from functools import partial
 
 from duequeue import ManualClock, Message
+from duequeue.contract.faces import DeliveryFace
+from duequeue.contract.phrases import DEFAULT_LEASE, MILLISECOND
 from duequeue.flows.offering import CHUNK_MESSAGES
-from tests.contract.phrases import DEFAULT_LEASE, MILLISECOND
-from tests.fixtures.faces import DeliveryFace
 from tests.race.conftest import OpenRival
 from tests.race.crew import Hand
 from tests.race.parts import consume, offer_endlessly

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from duequeue import ConfigHash, Every, ManualClock, Misfire
-from tests.contract.cron_phrases import (
+from duequeue.contract.cron_phrases import (
     ONE,
     TWO,
     after,
@@ -21,10 +21,10 @@ from tests.contract.cron_phrases import (
     periodic_keys,
     run_everything_due,
 )
-from tests.contract.phrases import MINUTE, SECOND, claim
-from tests.fixtures.faces import CronHandleFace, Face, QueueFace
+from duequeue.contract.faces import CronHandleFace, Face, QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import MINUTE, SECOND, claim
 from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.stores import START
 from tests.race.conftest import OpenRival
 from tests.race.crew import Crew, Hand
 from tests.race.cron_parts import (

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Queue
-from tests.contract.phrases import DAY, PATIENCE, in_background
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from tests.race.crew import Crew
 from tests.race.history_parts import archive_until, open_and_settle, settle_over_days
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one

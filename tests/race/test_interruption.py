@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from duequeue import OfferOutcome
-from tests.contract.phrases import DAY, snapshot
-from tests.fixtures.faces import QueueFace
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import DAY, snapshot
 from tests.race.crew import Hand
 from tests.race.parts import TellingPolicy, interrupted, offer_one, offer_twice, poll_for_ever
 from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_one

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
+from duequeue.contract.phrases import PATIENCE, in_background
 from duequeue.stores.sql.sqlite.session import BUSY_SECONDS
-from tests.contract.phrases import PATIENCE, in_background
 from tests.race.conftest import OpenRival
 from tests.race.crew import Crew
 from tests.race.parts import offer_poll_ack

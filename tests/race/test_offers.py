@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from duequeue import Message, OfferOutcome, RetryPolicy
-from tests.contract.phrases import PATIENCE, in_background, snapshot
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import PATIENCE, in_background, snapshot
 from tests.race.conftest import OpenRival
 from tests.race.crew import Crew
 from tests.race.parts import offer_new

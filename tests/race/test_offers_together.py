@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from duequeue import AsyncQueue, ManualClock, Message, OfferOutcome, Queue
-from tests.contract.phrases import DAY, PATIENCE, in_background
+from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from tests.race.conftest import OpenRival
 from tests.race.together import together
 from tests.sql.wire import Wire

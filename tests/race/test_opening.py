@@ -10,8 +10,8 @@ import pytest
 from psycopg import sql
 
 from duequeue import OfferOutcome, Queue
+from duequeue.contract.phrases import SECOND
 from duequeue.stores.sql.migrations import load_migrations
-from tests.contract.phrases import SECOND
 from tests.race.crew import Crew
 from tests.race.parts import open_and_offer, open_queue
 from tests.race.watching import until_one

@@ -14,8 +14,8 @@ import pytest
 from psycopg import sql
 
 from duequeue import ManualClock, OfferOutcome, RetryPolicy, StoreUnavailable
-from tests.contract.phrases import PATIENCE, SECOND, claim, in_background, keys_of
-from tests.fixtures.faces import Face
+from duequeue.contract.faces import Face
+from duequeue.contract.phrases import PATIENCE, SECOND, claim, in_background, keys_of
 from tests.fixtures.postgres import PostgresServer, StopMode
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 

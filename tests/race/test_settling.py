@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome, State
-from tests.contract.phrases import DEFAULT_LEASE, MINUTE, claim, snapshot
-from tests.fixtures.faces import DeliveryFace, QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import DeliveryFace, QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DEFAULT_LEASE, MINUTE, claim, snapshot
 from tests.race.conftest import OpenRival
 from tests.race.together import PATIENCE, alternating
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from duequeue import AsyncQueue, ManualClock
-from tests.contract.phrases import DAY, MILLISECOND, PATIENCE
-from tests.fixtures.stores import START
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, MILLISECOND, PATIENCE
 
 
 class HandClock:

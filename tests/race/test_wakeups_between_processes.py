@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from duequeue import Queue
-from tests.contract.phrases import MINUTE, PATIENCE, SECOND, in_background
-from tests.fixtures.faces import DeliveryFace, QueueFace, SyncFace
+from duequeue.contract.faces import DeliveryFace, QueueFace, SyncFace
+from duequeue.contract.phrases import MINUTE, PATIENCE, SECOND, in_background
 from tests.race.consumer_parts import offer, offer_within
 from tests.race.crew import Hand
 from tests.race.deaf_proxy import deaf_proxy

@@ -14,10 +14,10 @@ from psycopg import sql
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from duequeue import ManualClock, QueueClosed, StoreError, StoreUnavailable
+from duequeue.contract.faces import Face, QueueFace
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import translate
 from duequeue.stores.sql.sqlite.errors import translate as translate_sqlite
-from tests.fixtures.faces import Face, QueueFace
 from tests.fixtures.postgres import PostgresServer
 
 ADDRESS = Address("postgresql://somebody:hunter2@db.example:6543/orders")

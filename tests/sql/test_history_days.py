@@ -16,9 +16,10 @@ from duequeue import (
     StoreError,
     StoreUnavailable,
 )
-from tests.contract.phrases import DAY, HOUR, claim
-from tests.fixtures.faces import Face, QueueFace
-from tests.fixtures.stores import START
+from duequeue.contract.faces import Face, QueueFace
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, HOUR, claim
+from tests.fixtures.connections import connect_postgres
 
 PARTITIONS = """
     SELECT CAST(CAST(inhrelid AS regclass) AS text) FROM pg_inherits
@@ -163,7 +164,7 @@ def test_a_day_is_not_removed_while_somebody_settles_there(
     settle(queue, "a")
     queue.offer("late", 1)
     bounds = history.day_bounds(FIRST_DAY)
-    connection = face.connect_postgres(postgres_url)
+    connection = connect_postgres(face, postgres_url)
     assert queue.within(connection).drop("late")
     clock.advance(DAY)
     with pytest.raises(StoreUnavailable, match="lock timeout"):
@@ -181,7 +182,7 @@ def test_a_row_with_a_smaller_id_may_come_late(
     queue: QueueFace, history: History, postgres_url: str, face: Face, clock: ManualClock
 ) -> None:
     queue.offer_batch([Message("late", 1), Message("a", 1)])
-    connection = face.connect_postgres(postgres_url)
+    connection = connect_postgres(face, postgres_url)
     assert queue.within(connection).drop("late")
     assert queue.drop("a")
     bounds = history.day_bounds(FIRST_DAY)
@@ -200,7 +201,7 @@ def test_a_day_may_be_younger_than_a_callers_snapshot(
     admin: psycopg.Connection,
 ) -> None:
     queue.offer("a", 1)
-    connection = face.connect_postgres(postgres_url)
+    connection = connect_postgres(face, postgres_url)
     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     connection.execute("SELECT 1 FROM duequeue_message")
     clock.advance(10 * DAY)

@@ -7,10 +7,10 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Queue
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY
 from duequeue.stores.sql.postgres.statements import queries
-from tests.contract.phrases import DAY
 from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.stores import START
 from tests.sql.explaining import Explaining, Plan
 
 DAYS = 60

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Message, Queue
-from tests.contract.phrases import DEFAULT_LEASE
+from duequeue.contract.phrases import DEFAULT_LEASE
 
 UPDATES = """
     SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'duequeue_message'

@@ -12,10 +12,10 @@ import pytest
 
 from duequeue import History, Queue, SchemaError, StoreError
 from duequeue.connect import backend_for
+from duequeue.contract.faces import Face
 from duequeue.stores.sql import migrations as migrate
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.migrations import Migration, load_migrations
-from tests.fixtures.faces import Face
 from tests.fixtures.postgres import PostgresServer
 
 

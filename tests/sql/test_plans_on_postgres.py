@@ -10,14 +10,14 @@ import psycopg
 import pytest
 
 from duequeue import Delivery, ManualClock, Message, Queue
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY, MINUTE
 from duequeue.instants import to_millis
 from duequeue.port.bulk import PAGE_BYTES, BatchId, Reach, StreamBatch
 from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind
-from tests.contract.phrases import DAY, MINUTE
 from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.stores import START
 from tests.sql.explaining import Explaining, Plan
 
 DUE = "duequeue_message_due"

@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from duequeue.contract.logs import messages_of
+from duequeue.contract.phrases import PATIENCE
+from duequeue.contract.stage import until
 from duequeue.stores.sql.postgres import alerts
 from duequeue.stores.sql.postgres.alerts import Line, PostgresAlerts
 from duequeue.stores.sql.postgres.settings import PostgresSettings
-from tests.contract.phrases import PATIENCE
-from tests.contract.stage import until
-from tests.fixtures.logs import messages_of
 
 CUT_THE_SENDER = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity

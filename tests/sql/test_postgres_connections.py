@@ -1,8 +1,11 @@
 """What connections to PostgreSQL are opened with."""
 
 import psycopg
+import pytest
 
 from duequeue import Queue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import claim
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from tests.fixtures.postgres import PostgresServer
 
@@ -36,3 +39,12 @@ def test_a_database_that_minds_no_encoding(postgres_server: PostgresServer) -> N
             assert (delivery.key, delivery.payload) == (f"größe-{number}", {"ä": "ö"})
             assert delivery.headers == {"ü": "ß"}
     postgres_server.drop_database(url)
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_the_password_is_not_in_a_repr(queue: QueueFace, postgres_server: PostgresServer) -> None:
+    queue.offer("a", 1)
+    delivery = claim(queue)
+    assert postgres_server.password
+    for shown in (repr(queue), str(queue), repr(delivery), str(delivery)):
+        assert postgres_server.password not in shown

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Message
-from tests.contract.phrases import DAY, PATIENCE
-from tests.fixtures.faces import DeliveryFace, Face, QueueFace
+from duequeue.contract.faces import DeliveryFace, Face, QueueFace
+from duequeue.contract.phrases import DAY, PATIENCE
 from tests.sql.wire import Traffic, Wire
 
 ONCE = Traffic(statements=1, round_trips=1, transactions=1)

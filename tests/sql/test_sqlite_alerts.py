@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from duequeue import ManualClock
+from duequeue.contract.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
+from duequeue.contract.ledger import Ledger, open_awaiting, open_blocking
+from duequeue.contract.phrases import DAY, PATIENCE, in_background
+from duequeue.contract.stage import until
 from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Script
 from duequeue.stores.sql.sqlite import alerts
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.backend import SqliteBackend
 from duequeue.stores.sql.sqlite.session import SqliteSession
-from tests.contract.ledger import Ledger, open_awaiting, open_blocking
-from tests.contract.phrases import DAY, PATIENCE, in_background
-from tests.contract.stage import until
-from tests.fixtures.faces import Blocking, Face, LoopThread, QueueFace, SyncFace
 
 OFFERS = 100
 # The first look of the poll, one when the file begins to be watched, and one that finds it.

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from duequeue import Queue, StoreError, StoreUnavailable
+from duequeue.contract.faces import Face
+from duequeue.contract.phrases import MILLISECOND
 from duequeue.drive.steps import at_once
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.sqlite.session import Durability, SqliteSession
-from tests.contract.phrases import MILLISECOND
-from tests.fixtures.faces import Face
 from tests.sql.test_catalogues import parameters
 
 QUERIES = load_queries("sqlite")

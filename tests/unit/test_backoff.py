@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from duequeue import Backoff, RetryPolicy
+from duequeue.contract.logs import messages_of
 from duequeue.drive import retrying as retrying_module
 from duequeue.drive.actions import Pause, Run
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import at_once
 from duequeue.errors import StoreError, StoreUnavailable
-from tests.fixtures.logs import messages_of
 
 SECOND = timedelta(seconds=1)
 NOTHING = at_once(lambda: None)

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from duequeue.contract.logs import records_of
 from duequeue.events.events import (
     Buried,
     Delivered,
@@ -22,7 +23,6 @@ from duequeue.events.log import log_events
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed, Lease, Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
-from tests.fixtures.logs import records_of
 
 LOST = LeaseLost("orders", "a")
 RECORDS = [Record("a", b"1", 0)]

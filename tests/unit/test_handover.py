@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from duequeue.consumer.handover import Handover
+from duequeue.contract.phrases import PATIENCE, in_background
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import ACKED
-from tests.contract.phrases import PATIENCE, in_background
 from tests.unit.test_workload import messages
 
 Hands = Handover[LeasedMessage[Any]]

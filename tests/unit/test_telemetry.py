@@ -20,10 +20,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from duequeue import AsyncQueue, Bury, Delivery, ManualClock, Message, Queue, Retry
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import SECOND
+from duequeue.contract.stage import until
 from duequeue.telemetry import instrument
-from tests.contract.phrases import SECOND
-from tests.contract.stage import until
-from tests.fixtures.stores import START
 
 
 class Observatory:

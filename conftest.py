@@ -1,0 +1,16 @@
+"""The contract brings its own fixtures; those of the servers and stores are in tests/fixtures."""
+
+import pytest
+from hypothesis import settings
+
+# How long an example takes depends on what else the machine does, so it never fails a test.
+settings.register_profile("duequeue", deadline=None)
+settings.load_profile("duequeue")
+
+pytest_plugins = ["duequeue.contract.plugin", "tests.fixtures.postgres", "tests.fixtures.spark"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Test each of our own stores, unless --url names another."""
+    if config.getoption("--url") is None:
+        config.pluginmanager.import_plugin("tests.fixtures.stores")

@@ -1,0 +1,18 @@
+"""The pytest plugin of the contract suite: its options, and where its fixtures are."""
+
+import pytest
+
+pytest_plugins = ["duequeue.contract.faces", "duequeue.contract.fixtures"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that name the store under test."""
+    group = parser.getgroup("duequeue", "the contract of DueQueue")
+    group.addoption(
+        "--url", help="the store under test; {unique} in it becomes another word for each test"
+    )
+    group.addoption(
+        "--one-process",
+        action="store_true",
+        help="skip the tests in which another process, or a later one, finds the messages",
+    )

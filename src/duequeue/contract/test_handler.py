@@ -1,0 +1,99 @@
+"""`@queue.handler`: still the function, and a consumer when asked for."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from duequeue import AsyncConsumer, AsyncDelivery, AsyncQueue, Consumer, Delivery, Message, Queue
+from duequeue.contract.phrases import PATIENCE, PickyCodec
+from duequeue.contract.stage import until
+
+
+def test_a_bare_decorator(store_url: str) -> None:
+    with Queue[Any].open(store_url, "orders") as queue:
+        handled = threading.Event()
+
+        @queue.handler
+        def charge(delivery: Delivery[Any]) -> str:
+            """Charge a card."""
+            handled.set()
+            return f"charged {delivery.key}"
+
+        assert charge.__doc__ == "Charge a card."
+        assert repr(charge).endswith(".charge>")
+        queue.offer("a", 1)
+        delivery = queue.try_poll()
+        assert delivery is not None
+        assert charge(delivery) == "charged a"
+        assert delivery.release()
+        handled.clear()
+        with charge.consume() as consumer:
+            assert isinstance(consumer, Consumer)
+            assert handled.wait(PATIENCE)
+        assert queue.stats().total == 0
+
+
+def test_a_decorator_with_options(store_url: str) -> None:
+    with Queue[str].open(store_url, "orders", codec=PickyCodec()) as queue:
+        at_once = threading.Barrier(3)
+
+        @queue.handler(concurrency=3, batch=3, max_attempts=1)
+        def charge(delivery: Delivery[str]) -> None:
+            at_once.wait(PATIENCE)
+            raise LookupError(delivery.payload)
+
+        queue.offer_batch([Message(str(n), "fine") for n in range(3)])
+        with charge.consume():
+            until(lambda: queue.stats().buried == 3)
+        assert queue.stats().total == 0
+
+
+def test_options_are_checked(store_url: str) -> None:
+    with Queue[Any].open(store_url, "orders") as queue:
+        charge = queue.handler(concurrency=0)(print)
+        with pytest.raises(ValueError, match="concurrency"):
+            charge.consume()
+        misused: Any = queue.handler
+        with pytest.raises(TypeError, match="function"):
+            misused(3)
+        consume: Any = queue.consume
+        with pytest.raises(TypeError, match="handler must be a function of a delivery, not 'shop:"):
+            consume("shop:charge")
+
+
+def test_a_queue_that_is_not_open_yet_says_how_to_open_it() -> None:
+    opening: Any = AsyncQueue.open("memory:", "orders")
+    with pytest.raises(AttributeError, match=r"no 'offer': use `async with AsyncQueue.open"):
+        opening.offer("a", 1)
+
+
+def test_on_an_event_loop(store_url: str) -> None:
+    async def scenario() -> None:
+        async with AsyncQueue[Any].open(store_url, "orders") as queue:
+            handled = asyncio.Event()
+
+            @queue.handler
+            async def charge(delivery: AsyncDelivery[Any]) -> str:
+                handled.set()
+                return f"charged {delivery.key}"
+
+            @queue.handler(concurrency=1)
+            async def refund(delivery: AsyncDelivery[Any]) -> str:
+                handled.set()
+                return f"refunded {delivery.key}"
+
+            for handler, word in ((charge, "charged"), (refund, "refunded")):
+                await queue.offer("a", 1)
+                delivery = await queue.try_poll()
+                assert delivery is not None
+                assert await handler(delivery) == f"{word} a"
+                assert await delivery.release()
+                handled.clear()
+                async with handler.consume() as consumer:
+                    assert isinstance(consumer, AsyncConsumer)
+                    await handled.wait()
+                assert (await queue.stats()).total == 0
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))

@@ -1,0 +1,181 @@
+"""Leases: how long they last, and what comes back when they run out."""
+
+from datetime import timedelta
+
+import pytest
+
+from duequeue import ManualClock, Message
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import START, OpenQueue
+from duequeue.contract.phrases import (
+    DEFAULT_LEASE,
+    DEFAULT_POLL_INTERVAL,
+    HOUR,
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    claim,
+    keys_of,
+    snapshot,
+)
+
+
+@pytest.mark.parametrize("lease", [MILLISECOND, 30 * SECOND, timedelta(days=400)])
+def test_a_lease_lasts_as_long_as_asked_for(
+    open_queue: OpenQueue, clock: ManualClock, lease: timedelta
+) -> None:
+    queue = open_queue(lease=lease)
+    queue.offer("a", 1)
+    assert claim(queue).lease_until == START + lease
+    clock.advance(lease - MILLISECOND)
+    assert queue.try_poll() is None
+    clock.advance(MILLISECOND)
+    assert claim(queue).key == "a"
+
+
+def test_a_lease_lasts_five_minutes_unless_asked_for(queue: QueueFace) -> None:
+    queue.offer("a", 1)
+    assert claim(queue).lease_until == START + 5 * MINUTE
+
+
+def test_what_comes_back_says_so(queue: QueueFace, clock: ManualClock) -> None:
+    queue.offer("a", 1, START - MINUTE)
+    for attempt in (1, 2, 3):
+        delivery = claim(queue)
+        assert (delivery.attempt, delivery.redelivered) == (attempt, attempt > 1)
+        assert (delivery.payload, delivery.due_at) == (1, START - MINUTE)
+        assert delivery.delivered_at == clock.now()
+        clock.advance(DEFAULT_LEASE)
+
+
+def test_what_comes_back_takes_its_original_place(queue: QueueFace, clock: ManualClock) -> None:
+    queue.offer_batch([Message(str(n), n, START + n * SECOND) for n in range(4)])
+    clock.advance(MINUTE)
+    assert keys_of(queue.try_poll_many(2)) == ["0", "1"]
+    clock.advance(DEFAULT_LEASE)
+    assert keys_of(queue.try_poll_many(4)) == ["0", "1", "2", "3"]
+
+
+def test_a_lease_shorter_than_the_poll_interval_gives_back_the_original_place_too(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - 10 * SECOND) for key in "abcdef"])
+    assert claim(queue).key == "a"
+    assert claim(queue).ack()
+    clock.advance(SECOND)
+    assert keys_of(queue.try_poll_many(2)) == ["a", "c"]
+    clock.advance(SECOND)
+    assert [claim(queue).key for _ in range(5)] == ["a", "c", "d", "e", "f"]
+
+
+def test_each_lease_that_runs_out_gives_back_its_original_place(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=10 * SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "abcd"])
+    assert claim(queue).key == "a"
+    clock.advance(5 * SECOND)
+    assert claim(queue).key == "b"
+    clock.advance(5 * SECOND)
+    assert claim(queue).key == "a"
+    clock.advance(SECOND)
+    assert claim(queue).key == "c"
+    clock.advance(4 * SECOND)
+    assert claim(queue).key == "b"
+    assert claim(queue).key == "d"
+
+
+def test_a_shortened_lease_that_runs_out_gives_back_the_original_place(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "abc"])
+    assert claim(queue).extend(SECOND)
+    assert claim(queue).key == "b"
+    clock.advance(SECOND)
+    assert [claim(queue).key for _ in range(2)] == ["a", "c"]
+
+
+def test_an_expired_lease_of_another_consumer_is_found(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    dead, alive = open_queue(lease=SECOND), open_queue(lease=HOUR)
+    dead.offer_batch([Message("a", 1), Message("b", 1)])
+    assert claim(dead).key == "a"
+    assert claim(alive).key == "b"
+    clock.advance(SECOND + DEFAULT_POLL_INTERVAL)
+    delivery = claim(alive)
+    assert (delivery.key, delivery.attempt) == ("a", 2)
+
+
+def test_only_the_expired_leases_come_back(queue: QueueFace, clock: ManualClock) -> None:
+    queue.offer("a", 1)
+    claim(queue)
+    clock.advance(MINUTE)
+    queue.offer("b", 1)
+    claim(queue)
+    clock.advance(DEFAULT_LEASE - MINUTE)
+    assert keys_of(queue.try_poll_many(10)) == ["a"]
+
+
+def test_extend_counts_from_now_and_takes_the_lease_of_the_queue(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=MINUTE)
+    queue.offer("a", 1)
+    delivery = claim(queue)
+    clock.advance(40 * SECOND)
+    assert delivery.extend()
+    assert snapshot(queue, "a").leased_until == START + 100 * SECOND
+    assert delivery.lease_until == START + 100 * SECOND
+    clock.advance(MINUTE - MILLISECOND)
+    assert queue.try_poll() is None
+    clock.advance(MILLISECOND)
+    assert claim(queue).attempt == 2
+
+
+@pytest.mark.parametrize("lease", [SECOND, HOUR], ids=["shorter", "longer"])
+def test_extend_may_shorten_or_lengthen(
+    queue: QueueFace, clock: ManualClock, lease: timedelta
+) -> None:
+    queue.offer("a", 1)
+    assert claim(queue).extend(lease)
+    clock.advance(lease - MILLISECOND)
+    assert queue.try_poll() is None
+    clock.advance(MILLISECOND)
+    assert claim(queue).key == "a"
+
+
+def test_extend_may_be_repeated_and_the_ack_still_wins(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    queue.offer("a", 1)
+    delivery = claim(queue)
+    for _ in range(5):
+        clock.advance(DEFAULT_LEASE - MILLISECOND)
+        assert delivery.extend()
+        assert queue.try_poll() is None
+    assert delivery.ack()
+
+
+def test_a_late_extend_wins_while_nobody_else_leased_it(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    queue.offer("a", 1)
+    delivery = claim(queue)
+    clock.advance(2 * DEFAULT_LEASE)
+    assert delivery.extend()
+    assert queue.try_poll() is None
+    assert delivery.ack()
+
+
+def test_an_extend_that_lost_leaves_the_other_lease_alone(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    queue.offer("a", 1)
+    lost = claim(queue)
+    clock.advance(DEFAULT_LEASE)
+    holder = claim(queue)
+    assert not lost.extend(timedelta(days=1))
+    assert snapshot(queue, "a").leased_until == holder.lease_until

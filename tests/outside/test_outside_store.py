@@ -1,0 +1,71 @@
+"""A store of another package: its URL is known once it is installed, and the contract judges it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import duequeue.contract
+from duequeue import Queue
+from duequeue.connect import backend_for
+
+INSTALLED = Path(__file__).with_name("installed")
+
+# Without its parents, so that our own conftest.py is as far away as it is for others.
+CONTRACT = Path(duequeue.contract.__file__).parent
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the package installed in this process."""
+    monkeypatch.syspath_prepend(INSTALLED)
+
+
+def judge(folder: Path, *arguments: str) -> str:
+    """Run part of the contract as an author would, and return what pytest printed."""
+    path = os.pathsep.join([str(INSTALLED), *filter(None, [os.environ.get("PYTHONPATH")])])
+    options = ["-q", "-p", "no:xdist", f"--confcutdir={CONTRACT}", "--pyargs"]
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return (finished.stdout + finished.stderr).strip()
+
+
+def test_a_queue_opens_on_the_store_of_an_installed_package(installed: None) -> None:
+    with Queue.open("outside:shop", "orders") as producer:
+        producer.offer("a", 1)
+        with Queue.open("OUTSIDE:shop", "orders") as consumer:
+            assert consumer.contains("a")
+
+
+def test_a_scheme_that_no_package_brings_stays_unknown() -> None:
+    with pytest.raises(ValueError, match="'outsider', which names no store; known are: memory:"):
+        backend_for("outsider:shop")
+
+
+def test_a_store_that_keeps_the_contract_passes(tmp_path: Path) -> None:
+    suite = ["duequeue.contract.test_offer", "duequeue.contract.test_closing"]
+    printed = judge(tmp_path, *suite, "--url", "outside:{unique}", "--one-process")
+    assert " passed, 2 skipped in " in printed.splitlines()[-1]
+
+
+def test_a_store_that_breaks_the_contract_fails(tmp_path: Path) -> None:
+    suite = ["duequeue.contract.test_read_and_stats", "-k", "drop"]
+    printed = judge(tmp_path, *suite, "--url", "careless:{unique}", "--one-process")
+    assert " failed" in printed.splitlines()[-1]
+
+
+@pytest.mark.parametrize("options", [[], ["--url", "outside:shop"]])
+def test_without_a_store_for_each_test_nothing_is_judged(
+    tmp_path: Path, options: list[str]
+) -> None:
+    printed = judge(tmp_path, "duequeue.contract.test_offer", *options)
+    assert "name the store with --url, and write {unique}" in printed
+    assert " passed" not in printed

@@ -1,0 +1,1 @@
+"""Queues inside a transaction that the caller began, and that only the caller ends."""

@@ -1,0 +1,35 @@
+"""Connections of the application's own, which close by themselves when their test ends."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from duequeue.contract.faces import Face
+from tests.fixtures.connections import connect_postgres
+
+# Opens a connection of the application's own.
+Connect = Callable[[], Any]
+
+
+@pytest.fixture
+def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
+    """A factory of the application's own connections to the store, each in an open transaction."""
+    with ExitStack() as opened:
+
+        def connect_one() -> Any:
+            if store == "postgres":
+                connection = connect_postgres(face, store_url)
+            else:
+                connection = sqlite3.connect(
+                    store_url.removeprefix("sqlite:///"),
+                    check_same_thread=False,
+                    isolation_level=None,
+                )
+                connection.execute("BEGIN IMMEDIATE")
+            opened.callback(connection.close)
+            return connection
+
+        yield connect_one
