@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -66,8 +66,7 @@ class Handling:
         outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
         tell_of_errors([row["key"] for row in rows], outcomes)
         verdicts = [
-            judge(outcome, row["attempt"], self.rules)
-            for outcome, row in zip(outcomes, rows, strict=True)
+            self._verdict(outcome, row) for outcome, row in zip(outcomes, rows, strict=True)
         ]
         self._settle(
             [
@@ -80,6 +79,14 @@ class Handling:
             {"outcome": _NAMES[type(verdict)], "result": getattr(outcome, "encoded", None)}
             for outcome, verdict in zip(outcomes, verdicts, strict=True)
         ]
+
+    def _verdict(self, outcome: object, row: dict[str, Any]) -> Verdict:
+        """Judge one outcome; a backoff that raises must not fail the whole partition."""
+        try:
+            return judge(outcome, row["attempt"], self.rules)
+        except Exception:
+            logger.exception("no verdict on %r, so it is released at once", row["key"])
+            return Released(timedelta(0))
 
     def _settle(self, failed: list[tuple[dict[str, Any], Verdict]]) -> None:
         """Release or bury apart from the batch, whose ack will then pass them by."""
