@@ -123,7 +123,7 @@ def look_back(url: str) -> None:
         step=timedelta(seconds=1),
     )
     spark.stop()
-    print(f"Report      {found.page.absolute()}")
+    print(f"Report      {Path(found.page).absolute()}")
     assert found.settled == done.rows
 
 

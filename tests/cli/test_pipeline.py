@@ -43,6 +43,27 @@ def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> No
     assert page.is_file()
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_report_goes_to_a_url_or_nowhere(url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    to = (tmp_path / "report").as_uri()
+    reported = run("pipeline", "report", "--to", to, url=url, folder=tmp_path)
+    assert reported.returncode == 0, reported.stderr
+    assert reported.stdout.endswith(f"reported on 1 message: {to}/report.html\n")
+    assert (tmp_path / "report" / "report.html").is_file()
+    assert not (tmp_path / "file:").exists()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_report_to_a_file_system_that_spark_does_not_reach(url: str, tmp_path: Path) -> None:
+    refused = run("pipeline", "report", "--to", "nosuch://host/x", url=url, folder=tmp_path)
+    assert refused.returncode == 1
+    (line,) = [line for line in refused.stderr.splitlines() if line.startswith("duequeue: ")]
+    assert "nosuch" in line
+    assert not (tmp_path / "nosuch:").exists()
+
+
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
     with Queue.open(url, "orders", history=True) as queue:

@@ -60,7 +60,7 @@ def migrate(
         _check_apart(old, new)
     told, totals = progress or Silence(), BatchTotals(OBSERVED)
     told.step(f"moving {queue}")
-    path = Folder(spark, checkpoint).path
+    path = Folder(spark, checkpoint, "checkpoint").path
     left = _Left(free=0, held=0)
     for _ in range(MOST_ROUNDS):
         writer = (

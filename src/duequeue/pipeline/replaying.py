@@ -73,7 +73,7 @@ def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFram
 
 
 def _read(spark: SparkSession, archive: str | Path) -> DataFrame:
-    path = Folder(spark, archive).path
+    path = Folder(spark, archive, "archive").path
     try:
         return spark.read.parquet(path)
     except AnalysisException as error:

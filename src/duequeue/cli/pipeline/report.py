@@ -46,4 +46,5 @@ def run(given: argparse.Namespace, job: Running) -> str:
         step=timedelta(**{f"{given.step}s": 1}),
         progress=job.progress,
     )
-    return f"reported on {done.settled:,} messages: {done.page}"
+    messages = "1 message" if done.settled == 1 else f"{done.settled:,} messages"
+    return f"reported on {messages}: {done.page}"

@@ -45,7 +45,7 @@ def archive(
     bulk_backend_for(absolute(url))  # says what is wrong with it
     watch, told = clock or SystemClock(), progress or Silence()
     place = Folder(spark, folder)
-    with History.open(url, clock=watch) as history, place.alone():
+    with History.open(url, clock=watch) as history, place.locked():
         run = _Run(spark, url, history, place, Batches(spark, place), told)
         rows_by_day = run.recover()
         today = watch.now().astimezone(UTC).date()

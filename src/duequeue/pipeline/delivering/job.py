@@ -78,7 +78,7 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     told.step(f"delivering {queue}")
     run_query(
         spark,
-        writer.option("checkpointLocation", Folder(spark, checkpoint).path),
+        writer.option("checkpointLocation", Folder(spark, checkpoint, "checkpoint").path),
         totals,
         lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),
         forever=forever,
@@ -139,4 +139,5 @@ def _writer(
         return messages.writeStream.format(DueQueueSource.name()).options(**given)
     if parsed.codec != "bytes":
         handled = handled.withColumn("payload", F.col("payload").cast("string"))
-    return handled.writeStream.format("parquet").option("path", Folder(spark, results).path)
+    path = Folder(spark, results, "results").path
+    return handled.writeStream.format("parquet").option("path", path)

@@ -1,5 +1,6 @@
 """`report`: how many, how late, what went wrong, what is to come; a page, and its tables."""
 
+from contextlib import nullcontext
 from datetime import UTC, timedelta
 from functools import reduce
 from pathlib import Path
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - so it is written everywhe
 from duequeue.clock import Clock, SystemClock
 from duequeue.connect import absolute, backend_for, bulk_backend_for
 from duequeue.history import History
-from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
 from duequeue.pipeline.history_source import SETTLED, queue_and_type
 from duequeue.pipeline.progress import Progress, Silence, following
@@ -24,9 +25,12 @@ PAGE = "report.html"
 
 
 class Report(NamedTuple):
-    """Where the page is, and how many messages it is about."""
+    """Where the page is, and how many messages it is about.
 
-    page: Path
+    The page is a URL if the folder was given as one, and a path otherwise.
+    """
+
+    page: Path | str
     settled: int
 
 
@@ -53,7 +57,8 @@ def report(
         raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
     now = (clock or SystemClock()).now().astimezone(UTC)
     period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
-    where, told = Path(folder), progress or Silence()
+    target = Folder(spark, folder) if is_url(folder) else None
+    told = progress or Silence()
     with following(spark, told, "reading"):
         settled, scheduled = _read(spark, archive, url, period)
     counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
@@ -63,9 +68,11 @@ def report(
     finally:
         counted.unpersist()
     told.step("drawing")
-    names = tables.write(where / "tables")
-    (where / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
-    return Report(where / PAGE, tables.total["settled"][0].as_py())
+    with target.written_locally() if target else nullcontext(Path(folder)) as place:
+        names = tables.write(place / "tables")
+        (place / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
+    written = target.of(PAGE) if target else Path(folder) / PAGE
+    return Report(written, tables.total["settled"][0].as_py())
 
 
 def _read(
@@ -88,7 +95,7 @@ def _read(
 
 
 def _existing(spark: SparkSession, archive: str | Path) -> Folder:
-    folder = Folder(spark, archive)
+    folder = Folder(spark, archive, "archive")
     if not folder.has(""):
         raise ValueError(
             f"archive {folder.path} is not there: run the archive job first, or leave it out"

@@ -37,6 +37,9 @@ class Tables:
         names = [field.name for field in fields(self)]
         for name in names:
             table: pa.Table = getattr(self, name)
-            parquet.write_table(table, folder / f"{name}.parquet")
-            csv.write_csv(table, folder / f"{name}.csv")
+            # Opened here, because Arrow would take a path with a colon in it for a URL.
+            with (folder / f"{name}.parquet").open("wb") as file:
+                parquet.write_table(table, file)
+            with (folder / f"{name}.csv").open("wb") as file:
+                csv.write_csv(table, file)
         return names
