@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import SystemClock
@@ -14,12 +13,13 @@ from duequeue.flows.context import TOLD_AHEAD
 from duequeue.instants import to_millis
 from duequeue.port.bulk import BulkStore, Snapshots
 from duequeue.port.store import Steps
+from duequeue.process.closing import Closing
 from duequeue.spark.options import Options
 
 T = TypeVar("T")
 
 
-class OpenBulk:
+class OpenBulk(Closing):
     """Runs bulk operations, blocking, each tried again while the database is unavailable."""
 
     def __init__(self, options: Options) -> None:
@@ -59,14 +59,3 @@ class OpenBulk:
     def close(self) -> None:
         """Give the connections back."""
         self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

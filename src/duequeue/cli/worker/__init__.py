@@ -8,7 +8,8 @@ from duequeue.cli.address import add_url
 from duequeue.cli.handler_path import load
 from duequeue.cli.worker.alone import work_alone
 from duequeue.cli.worker.crew import work_together
-from duequeue.cli.worker.settings import CODECS, WorkerSettings
+from duequeue.cli.worker.settings import WorkerSettings
+from duequeue.codec import CODECS
 from duequeue.flows.arguments import check_workers
 
 

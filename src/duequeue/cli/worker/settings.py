@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.codec import CODECS
 from duequeue.consumer.bound_handler import ConsumerOptions
-
-CODECS: dict[str, type[Codec[Any]]] = {"json": JsonCodec, "text": TextCodec, "bytes": BytesCodec}
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class WorkerSettings:
         The queue itself minds `max_attempts`: a message may also end the process that handles it.
         """
         return {
-            "codec": CODECS[self.codec](),
+            "codec": CODECS[self.codec],
             "lease": self.lease,
             "poll_interval": self.poll_interval,
             "max_attempts": self.max_attempts,

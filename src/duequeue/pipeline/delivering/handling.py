@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.codec import CODECS
 from duequeue.flows.settling import storable
 from duequeue.instants import from_millis, span_to_millis
 from duequeue.port.bulk import BatchId
@@ -20,8 +20,6 @@ from duequeue.spark.options import Options
 from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
 
 logger = logging.getLogger("duequeue.pipeline")
-
-CODECS: dict[str, Codec[Any]] = {"json": JsonCodec(), "text": TextCodec(), "bytes": BytesCodec()}
 
 OUTCOME = pa.struct([("outcome", pa.string()), ("result", pa.string())])
 _NAMES = {Acked: "acked", Released: "released", Parked: "buried"}

@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from duequeue.backoff import Backoff
+from duequeue.codec import CODECS
 from duequeue.connect import absolute
-from duequeue.pipeline.arrow_functions import arrow_udf
-from duequeue.pipeline.delivering.handling import CODECS, Handler, Handling
+from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import Progress, Silence
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
@@ -92,7 +93,9 @@ def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
     def handle(rows: pa.Array) -> pa.Array:
         return handling.outcomes(rows)
 
-    handler = arrow_udf(handle, "struct<outcome: string, result: string>", once=True)
+    returns = "struct<outcome: string, result: string>"
+    # Spark computes a nondeterministic function only once for each row.
+    handler = arrow_udf(handle, returns, ArrowUDFType.SCALAR).asNondeterministic()
     given = F.struct(*messages.columns).withField("due_at", F.unix_millis("due_at"))
     counts = [F.count_if(F.col("outcome") == name).alias(name) for name in Delivered._fields]
     return (

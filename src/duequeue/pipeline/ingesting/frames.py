@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -19,7 +20,6 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from duequeue.pipeline.arrow_functions import arrow_udf
 from duequeue.pipeline.ingesting.sources import CORRUPT
 from duequeue.spark.faults import faults
 from duequeue.spark.written_rows import columns_of
@@ -144,7 +144,7 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
             found = pc.coalesce(found, pc.if_else(fault.rows, told, None))
         return found
 
-    return arrow_udf(first_fault, "string")
+    return arrow_udf(first_fault, "string", ArrowUDFType.SCALAR)
 
 
 def _quoted(name: str) -> str:
