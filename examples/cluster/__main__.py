@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue.cli.address import DiscreetParser
+from duequeue.cli.address import PasswordHidingParser
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
@@ -65,7 +65,7 @@ def double(batch: list[Received]) -> list[Any]:
 
 def main() -> int:
     """Run the demo, and tell whether the counts agree."""
-    parser = DiscreetParser(prog="python -m examples.cluster", description=__doc__)
+    parser = PasswordHidingParser(prog="python -m examples.cluster", description=__doc__)
     parser.add_argument(
         "--url", help="an empty PostgreSQL database; without it, a server of its own"
     )

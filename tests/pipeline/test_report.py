@@ -98,8 +98,8 @@ def test_archive_and_database_together_count_each_row_once(
         ("<b>odd</b> $x$", NEXT_DAY + timedelta(hours=2), 1, 0),
     ]
     page = Outline(done.page)
-    assert "4 messages of 2 queues were settled." in page.text
-    assert "1 were buried, 1 of them in <b>odd</b> $x$" in page.text
+    assert "4 messages in 2 queues were settled." in page.text
+    assert "1 was buried, in <b>odd</b> $x$." in page.text
     assert "2 messages fall due within 24 hours" in page.text
     assert page.plots == 4
     if password := urlsplit(url).password:
@@ -226,7 +226,7 @@ def test_a_report_goes_to_a_url_of_this_machine(
     report(spark, folder=target.as_uri(), url=url, clock=clock)
     done = report(spark, folder=target.as_uri(), url=url, clock=clock)  # replaces the first
     assert (done.page, done.settled) == (f"{target.as_uri()}/report.html", 2)
-    assert "2 messages of one queue were settled." in Outline(target / "report.html").text
+    assert "2 messages in 1 queue were settled." in Outline(target / "report.html").text
     assert [row["settled"] for row in table(target, "by_queue")] == [2]
     assert list((tmp_path / "here").iterdir()) == []
 
@@ -249,7 +249,7 @@ def test_a_report_goes_to_another_file_system(
     done = report(spark, folder=there, url=url, clock=clock)  # replaces the first
     assert (done.page, done.settled) == ("viewfs://reports/there/daily/report.html", 2)
     target = tmp_path / "there" / "daily"
-    assert "2 messages of one queue were settled." in Outline(target / "report.html").text
+    assert "2 messages in 1 queue were settled." in Outline(target / "report.html").text
     assert [row["settled"] for row in table(target, "by_queue")] == [2]
     assert sorted(each.stem for each in (target / "tables").glob("*.csv")) == TABLES
     assert list((tmp_path / "here").iterdir()) == []
@@ -275,9 +275,9 @@ def test_a_local_folder_may_have_a_colon_in_its_name(
 
 
 def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="name an archive, a url, or both"):
+    with pytest.raises(ValueError, match="give an archive, a url, or both"):
         report(spark, folder=tmp_path)
-    with pytest.raises(ValueError, match=r"archive .*nowhere is not there"):
+    with pytest.raises(ValueError, match=r"archive .*nowhere does not exist"):
         report(spark, folder=tmp_path, archive=tmp_path / "nowhere")
     with pytest.raises(ValueError, match="days must be a whole number above 0"):
         report(spark, folder=tmp_path, archive=tmp_path, days=0)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class OpenBulk(Closing):
-    """Runs bulk operations, blocking, each tried again while the database is unavailable."""
+    """Runs bulk operations, which block, and retries them while the database is unavailable."""
 
     def __init__(self, options: Options) -> None:
         self._backend = bulk_backend_for(options.url)
@@ -40,7 +40,7 @@ class OpenBulk(Closing):
             raise
 
     def run(self, operation: Callable[[], Steps[T]]) -> T:
-        """Run one operation in one transaction."""
+        """Run one operation in one transaction, and return its result."""
         return drive(retrying(RetryPolicy(), operation), self._perform)
 
     def now(self) -> int:
@@ -48,12 +48,12 @@ class OpenBulk(Closing):
         return to_millis(self._clock.now())
 
     def announce(self, due_at: int) -> None:
-        """Wake the waiting consumers of every process, if that is due soon."""
+        """Wake the waiting consumers of every process if a message is due soon."""
         if due_at <= self.now() + TOLD_AHEAD:
             self.run(partial(self.store.notify, due_at))
 
     def snapshots(self) -> Snapshots:
-        """Return the way to read all of the queue."""
+        """Return the reader of whole-queue snapshots."""
         return self._backend.snapshots(self.store.kind_id)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a worker was asked for, as it is handed to other processes."""
+"""The settings of a worker, in a form that can be passed to other processes."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,7 +10,7 @@ from duequeue.consumer.bound_handler import ConsumerOptions
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """The command line of a worker."""
+    """The values of a worker's command line."""
 
     handler: str
     url: str = field(repr=False)
@@ -27,7 +27,7 @@ class WorkerSettings:
     def opening(self) -> dict[str, Any]:
         """Return the options of `open`.
 
-        The queue itself minds `max_attempts`: a message may also end the process that handles it.
+        They include `max_attempts`, because a message may also kill the process that handles it.
         """
         return {
             "codec": CODECS[self.codec],
