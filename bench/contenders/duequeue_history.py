@@ -1,4 +1,4 @@
-"""DueQueue on PostgreSQL with a history: what it costs that each ack leaves a row."""
+"""DueQueue on PostgreSQL with a history, which shows the cost of a row for each ack."""
 
 from time import perf_counter
 from typing import Any
@@ -9,9 +9,9 @@ from duequeue import Message, Queue
 
 
 class WithHistory(Contender):
-    """`Queue` with `history=True`; only what settles messages differs."""
+    """`Queue` with `history=True`; only methods that settle messages differ."""
 
-    notes = "each ack leaves a row"
+    notes = "each ack writes a row"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

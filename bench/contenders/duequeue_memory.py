@@ -5,8 +5,8 @@ from bench.contenders.duequeue_blocking import Blocking
 
 
 class InMemory(Blocking):
-    """`Queue`, with nobody to share it with."""
+    """`Queue` in a single process."""
 
-    notes = "gone with its process"
+    notes = "lost when its process ends"
 
     ping = Contender.ping  # there is no other process

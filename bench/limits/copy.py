@@ -14,9 +14,9 @@ CHUNK = 1000
 
 
 class Copy(Contender):
-    """Rows written out beforehand, in one COPY; nobody looks for conflicts."""
+    """Sends rows that were written out beforehand in one COPY, without looking for conflicts."""
 
-    notes = "no conflict is looked for, and no outcome told"
+    notes = "does not look for conflicts, and returns no outcomes"
 
     def offer_batch(self, messages: int) -> float:
         """Send the rows."""

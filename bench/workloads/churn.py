@@ -1,4 +1,4 @@
-"""Steady work for a while: how large tables and indexes become."""
+"""Steady work for a while, which shows how large tables and indexes become."""
 
 import time
 
@@ -44,7 +44,7 @@ WORKLOADS = [
     Workload(
         "churn",
         "Steady churn",
-        f"{PER_SECOND:,} messages a second, in and out; how large everything is in the end.",
+        f"{PER_SECOND:,} messages a second go in and out; the figure is the size at the end.",
         "poll_ack_many",
         steady,
         full=30,

@@ -1,4 +1,4 @@
-"""Waiting: how soon a message reaches a sleeping worker, how late a scheduled one, at what cost."""
+"""How soon a message reaches a sleeping worker, how late scheduled ones come, and at what cost."""
 
 import time
 
@@ -11,7 +11,7 @@ SETTLING_SECONDS = 2
 
 
 def latency(contender: Contender, messages: int) -> Outcome:
-    """From one process to another, each message finding everybody asleep."""
+    """Measure the way from one process to another, when each message finds the worker asleep."""
     with partner(contender, "receive", messages) as receiver:
         receiver.await_ready()
         contender.ping(messages)
@@ -20,19 +20,21 @@ def latency(contender: Contender, messages: int) -> Outcome:
 
 
 def lateness(contender: Contender, messages: int) -> Outcome:
-    """How late messages reach a handler that were scheduled over five seconds."""
+    """Measure how late a handler gets messages that are scheduled over five seconds."""
     return percentiles(contender.keep_time(messages, 5))
 
 
 def burst(contender: Contender, messages: int) -> Outcome:
-    """How late messages are that were all scheduled for the same millisecond."""
+    """Measure how late messages come that are all scheduled for the same millisecond."""
     return percentiles(contender.keep_time(messages, 0))
 
 
 def idle(contender: Contender, seconds: int) -> Outcome:
-    """How many statements a worker sends that has nothing to do."""
+    """Count the statements that an idle worker sends."""
     with Wire(contender.url) as wire:
-        contender.url = wire.url.partition("?")[0] + "?sslmode=disable"  # what every driver knows
+        contender.url = (
+            wire.url.partition("?")[0] + "?sslmode=disable"
+        )  # every driver has this option
         with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
             worker.await_ready()
             worker.go()
@@ -46,7 +48,7 @@ WORKLOADS = [
     Workload(
         "latency",
         "Idle, end to end",
-        "From before the offer in one process to the handler in another, one message at a time.",
+        "The time from an offer in one process to the handler in another, one message at a time.",
         "ping",
         latency,
         full=100,
@@ -56,7 +58,7 @@ WORKLOADS = [
     Workload(
         "lateness",
         "Lateness of scheduled messages",
-        "From the instant that a message was scheduled for to its handler.",
+        "The time from the instant for which a message was scheduled to its handler.",
         "keep_time",
         lateness,
         full=1000,
@@ -66,7 +68,7 @@ WORKLOADS = [
     Workload(
         "burst",
         "All on one instant",
-        "Messages that are all scheduled for the same millisecond: the last of them is the drain.",
+        "All messages are scheduled for the same millisecond; the last one shows the time of all.",
         "keep_time",
         burst,
         full=20_000,
@@ -77,7 +79,7 @@ WORKLOADS = [
     Workload(
         "idle",
         "A worker with nothing to do",
-        "Statements that it sends to PostgreSQL.",
+        "How many statements it sends to PostgreSQL.",
         "stay_idle",
         idle,
         full=8,
