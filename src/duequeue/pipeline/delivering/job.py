@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
@@ -95,12 +95,13 @@ def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
         return handling.outcomes(rows)
 
     returns = "struct<outcome: string, result: string>"
-    # Spark computes a nondeterministic function only once for each row.
-    handler = arrow_udf(handle, returns, ArrowUDFType.SCALAR).asNondeterministic()
+    # The type hints of Spark demand a third argument, which Spark itself warns against.
+    handler = arrow_udf(handle, returns)  # type: ignore[call-overload]
     given = F.struct(*messages.columns).withField("due_at", F.unix_millis("due_at"))
     counts = [F.count_if(F.col("outcome") == name).alias(name) for name in Delivered._fields]
     return (
-        messages.withColumn("handled", handler(given))
+        # Spark computes a nondeterministic function only once for each row.
+        messages.withColumn("handled", handler.asNondeterministic()(given))
         .select(*READ, "handled.*")
         .observe(OBSERVED, *counts)
         .where("outcome = 'acked'")

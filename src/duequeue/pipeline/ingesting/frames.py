@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -148,7 +148,9 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
             found = pc.coalesce(found, pc.if_else(fault.rows, reason, None))
         return found
 
-    return arrow_udf(first_fault, "string", ArrowUDFType.SCALAR)
+    # The type hints of Spark demand a third argument, which Spark itself warns against.
+    finder: Callable[..., Column] = arrow_udf(first_fault, "string")  # type: ignore[call-overload]
+    return finder
 
 
 def _quoted(name: str) -> str:
