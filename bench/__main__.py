@@ -1,4 +1,4 @@
-"""Ours, the peers and the limits, side by side: `python -m bench [spark] [--quick]`."""
+"""Measure DueQueue, its peers and the limits: `python -m bench [spark] [--quick]`."""
 
 import argparse
 import signal
@@ -15,7 +15,7 @@ from bench.workloads import SUITES, WORKLOADS_BY_NAME
 
 
 def main() -> None:
-    """Measure, print and write the report; interrupted, write what there is."""
+    """Measure, then print and write the report, also after an interruption."""
     given = _arguments()
     folder = report_folder(given.suite)
     if given.publish:
@@ -28,14 +28,16 @@ def main() -> None:
         entries = [entry for entry in entries if entry.quick or given.contender]
     rounds = given.rounds or (1 if given.quick else None)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)  # also in the background
+        signal.signal(
+            number, signal.default_int_handler
+        )  # a shell ignores SIGINT in the background
     results = Results()
     with Servers() as servers:
         results.about = describe(servers)
         try:
             Run(workloads, entries, rounds, given.quick, given.size).into(results, servers)
         except KeyboardInterrupt:
-            print("\ninterrupted: here is what there is so far")
+            print("\ninterrupted; here are the results so far")
     print(f"\n{write_report(results, folder)}")
     draw(results, folder)
     print(f"Written to {folder}")
@@ -51,32 +53,42 @@ def _positive(text: str) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument(
-        "suite", nargs="?", choices=list(SUITES), default="queues", help="what to measure (queues)"
+        "suite",
+        nargs="?",
+        choices=list(SUITES),
+        default="queues",
+        help="what to measure (default: queues)",
     )
-    parser.add_argument("--quick", action="store_true", help="the most important of it alone")
-    parser.add_argument("--rounds", type=_positive, help="how often each figure is taken")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure only the most important workloads"
+    )
+    parser.add_argument("--rounds", type=_positive, help="how many times to measure each figure")
     parser.add_argument(
         "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
     )
-    parser.add_argument("--size", type=_positive, help="how much of everything, to try things out")
+    parser.add_argument(
+        "--size", type=_positive, help="the size of every workload, to try things out"
+    )
     parser.add_argument(
         "--only",
         action="append",
         metavar="WORKLOAD",
-        help="measure this workload alone; may be given again",
+        help="measure only this workload; may be repeated",
     )
     parser.add_argument(
         "--contender",
         action="append",
         metavar="NAME",
         choices=list(BY_NAME),
-        help="measure this contender alone; may be given again",
+        help="measure only this contender; may be repeated",
     )
     given = parser.parse_args()
     known = [workload.name for workload in SUITES[given.suite]]
     for name in given.only or []:
         if name not in known:
-            parser.error(f"--only {name} is not one of {given.suite}: {', '.join(known)}")
+            parser.error(
+                f"--only {name} is not a workload of {given.suite}, which has: {', '.join(known)}"
+            )
     return given
 
 

@@ -1,4 +1,4 @@
-"""What a contender may take part in; each is one small file in `contenders` or `limits`."""
+"""The methods of contenders, which are small files in `contenders` and `limits`."""
 
 import random
 import threading
@@ -10,9 +10,9 @@ BATCH = 100
 
 
 class Contender:
-    """One way to queue messages, on a store of its own that is empty at first.
+    """One way to queue messages, on its own store, which is empty at first.
 
-    A contender has only those methods that it can do well; it takes part where it has one.
+    A contender has only the methods that it can do well, and takes part in their workloads.
     """
 
     name = ""
@@ -20,57 +20,57 @@ class Contender:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.payload = "x" * (PAYLOAD_BYTES - 2)  # as JSON, two quotes more
+        self.payload = "x" * (PAYLOAD_BYTES - 2)  # JSON adds two quotes
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close all connections."""
 
     def load(self, messages: int) -> None:
-        """Put in that many messages, due now; nobody takes the time."""
+        """Put in messages that are due now; this is not timed."""
         raise NotImplementedError
 
     def offer_one(self, messages: int) -> float:
-        """Put in one message after the other; return the seconds it took."""
+        """Put in one message after another, and return the seconds."""
         raise NotImplementedError
 
     def offer_together(self, messages: int, callers: int) -> float:
-        """The same by several callers at once, in threads or tasks of one process."""
+        """Do the same with several callers at once, in threads or tasks of one process."""
         raise NotImplementedError
 
     def offer_batch(self, messages: int) -> float:
-        """Put them all in, in the fastest way there is for many."""
+        """Put in all messages, in the fastest way that there is for many."""
         raise NotImplementedError
 
     def poll_ack_one(self, messages: int) -> float:
-        """Take one message and settle it, then the next."""
+        """Take one message and settle it, then take the next one."""
         raise NotImplementedError
 
     def poll_ack_many(self, messages: int) -> float:
-        """Take a hundred and settle them, then the next hundred."""
+        """Take a hundred messages and settle them, then take the next hundred."""
         raise NotImplementedError
 
     def consume(self, messages: int) -> float:
-        """Run a worker on a handler that does nothing; from the first call to the last."""
+        """Run a worker with an empty handler, and return the seconds from first to last call."""
         raise NotImplementedError
 
     def receive(self, messages: int, ready: Callable[[], None]) -> list[float]:
-        """Say when waiting; return the age of each message at its handler, in milliseconds."""
+        """Call `ready` once waiting, and return how old each message is at its handler, in ms."""
         raise NotImplementedError
 
     def ping(self, messages: int) -> None:
-        """Send messages to a receiver, each made of `stamp()`, and `pause()` before each."""
+        """Send messages to a receiver; wait `pause()` before each, and put `stamp()` into it."""
         raise NotImplementedError
 
     def keep_time(self, messages: int, seconds: float) -> list[float]:
-        """Schedule messages over the next seconds; return how late each was, in milliseconds."""
+        """Schedule messages over the next seconds, and return how late each was, in ms."""
         raise NotImplementedError
 
     def fill_future(self, messages: int) -> None:
-        """Have that many messages lie there that are due in a year."""
+        """Put in messages that are due in a year."""
         raise NotImplementedError
 
     def take_turns(self, turns: int) -> list[float]:
-        """Put one message in, take it out and settle it; only taking it out counts, in ms."""
+        """Put in, take and settle single messages, and return the milliseconds of each take."""
         raise NotImplementedError
 
     def stay_idle(self, seconds: float) -> None:
@@ -78,37 +78,37 @@ class Contender:
         raise NotImplementedError
 
     def write_new(self, messages: int) -> float:
-        """Write a table of that many messages, none of which is there; return the seconds."""
+        """Write a table of new messages, and return the seconds."""
         raise NotImplementedError
 
     def write_equal(self, messages: int) -> float:
-        """Write the same table once more, when all of it is there."""
+        """Write a table of messages that are all stored already, without a change."""
         raise NotImplementedError
 
     def write_changed(self, messages: int) -> float:
-        """Write it when all of it is there with other payloads."""
+        """Write a table of messages that are all stored already, with other payloads."""
         raise NotImplementedError
 
     def read_all(self, messages: int) -> float:
-        """Read that many messages with everything that is known of them, and change nothing."""
+        """Read all columns of messages, and change nothing."""
         raise NotImplementedError
 
     def drain(self, messages: int) -> float:
-        """Take that many out and settle them; return the seconds at the pace once all is warm."""
+        """Take and settle messages, and return the seconds at the speed of a warm process."""
         raise NotImplementedError
 
     def watch_memory(self, messages: int) -> list[float]:
-        """Do the same; return how many MB the driver had after each micro-batch."""
+        """Do the same, and return the memory of the driver after each micro-batch, in MB."""
         raise NotImplementedError
 
 
 def takes_part(contender: type[Contender], method: str) -> bool:
-    """Tell whether a contender has a method."""
+    """Return whether a contender has a method."""
     return getattr(contender, method) is not getattr(Contender, method)
 
 
 def timed(times: int, call: Callable[[int], object]) -> float:
-    """Call with 0, 1, 2, …; return the seconds it took."""
+    """Call with 0, 1, 2, …, and return the seconds."""
     began = perf_counter()
     for number in range(times):
         call(number)
@@ -116,7 +116,7 @@ def timed(times: int, call: Callable[[int], object]) -> float:
 
 
 class Tally:
-    """Counts calls of a handler, on any thread, and tells when the last one came."""
+    """Counts the calls of a handler, on any thread, up to the last one."""
 
     def __init__(self, expected: int, on_done: Callable[[], object] = lambda: None) -> None:
         self._expected = expected
@@ -125,7 +125,7 @@ class Tally:
         self._done = threading.Event()
 
     def count(self) -> None:
-        """Note one call."""
+        """Count one call."""
         self._calls.append(perf_counter())
         if len(self._calls) == self._expected:
             self._done.set()
@@ -137,21 +137,21 @@ class Tally:
 
     @property
     def seconds(self) -> float:
-        """From the first call to the last, and one step more."""
+        """The time from the first call to the last, plus that of one more call."""
         calls = len(self._calls)
         return (self._calls[-1] - self._calls[0]) * calls / (calls - 1)
 
 
 def stamp() -> float:
-    """The present instant in milliseconds, to be sent in a message."""
+    """Return the present instant in milliseconds, to send in a message."""
     return time() * 1000
 
 
 def pause() -> float:
-    """Seconds to wait before a ping, so that it finds everybody asleep."""
+    """Return how many seconds to wait before a ping, so that all workers are asleep."""
     return random.uniform(0.01, 0.02)
 
 
 def lead_time(messages: int) -> float:
-    """Seconds from now until the first of many scheduled messages, so that all are in by then."""
+    """Return the seconds until the first scheduled message, by when all must be stored."""
     return 1 + messages / 5000

@@ -1,4 +1,4 @@
-"""What contenders on asyncio have in common: one event loop, and calls that are awaited."""
+"""The base of contenders on asyncio, which have one event loop and await their calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class AsyncContender(Contender):
-    """A contender that opens, works and shuts on one event loop."""
+    """A contender that opens, works and closes on one event loop."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -19,23 +19,23 @@ class AsyncContender(Contender):
         self.run(self.open())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do some work on the event loop."""
+        """Run a coroutine on the event loop."""
         return self._runner.run(work)
 
     def close(self) -> None:
-        """Shut, and end the event loop."""
+        """Close all connections, and end the event loop."""
         self.run(self.shut())
         self._runner.close()
 
     async def open(self) -> None:
-        """Connect, and make the tables."""
+        """Connect, and create the tables."""
 
     async def shut(self) -> None:
-        """Give everything back."""
+        """Close all connections."""
 
 
 async def timed_async(times: int, call: Callable[[int], Awaitable[object]]) -> float:
-    """Await one after the other; return the seconds it took."""
+    """Await one call after another, and return the seconds."""
     began = perf_counter()
     for number in range(times):
         await call(number)
@@ -45,7 +45,7 @@ async def timed_async(times: int, call: Callable[[int], Awaitable[object]]) -> f
 async def timed_together(
     times: int, callers: int, call: Callable[[int], Awaitable[object]]
 ) -> float:
-    """Await them by several tasks at once; return the seconds it took."""
+    """Await the calls in several tasks at once, and return the seconds."""
     numbers = iter(range(times))
 
     async def caller() -> None:
@@ -60,7 +60,7 @@ async def timed_together(
 
 
 async def pinged(messages: int, call: Callable[[int, float], Awaitable[object]]) -> None:
-    """Await with a number and a stamp, once in a while."""
+    """Await calls with a number and a stamp, with a pause before each."""
     for number in range(messages):
         await asyncio.sleep(pause())
         await call(number, stamp())

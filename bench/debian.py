@@ -1,4 +1,4 @@
-"""Files of Debian packages, unpacked in the environment of the benchmark: nothing is installed."""
+"""Files of Debian packages, unpacked into the benchmark's environment without installing them."""
 
 import shutil
 import subprocess
@@ -12,13 +12,13 @@ FOLDER = Path(sys.prefix) / "debian"
 
 
 def debian_program(name: str) -> Path:
-    """Return the program of the package of that name: this machine's, or an unpacked one."""
+    """Return a program, either this machine's or one unpacked from the package of its name."""
     found = shutil.which(name)
     return Path(found) if found else debian_file(name, f"usr/bin/{name}")
 
 
 def debian_file(package: str, path: str) -> Path:
-    """Return a file of a package, which is downloaded if need be."""
+    """Return a file of a package, and download the package if necessary."""
     folder = FOLDER / package
     if not folder.exists():
         _unpack(package, folder)
@@ -26,9 +26,11 @@ def debian_file(package: str, path: str) -> Path:
 
 
 def _unpack(package: str, folder: Path) -> None:
-    """Download and unpack; the folder is there as a whole or not at all."""
+    """Download and unpack a package; the folder exists as a whole or not at all."""
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise Unavailable(f"no {package}: it is a Debian package, and there is no apt-get here")
+        raise Unavailable(
+            f"{package} is missing: it is a Debian package, and there is no apt-get here"
+        )
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER) as name:
         passing = Path(name)
@@ -41,5 +43,5 @@ def _unpack(package: str, folder: Path) -> None:
 def _run(package: str, folder: Path, *command: str) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["no reason told"])[-1]
-        raise Unavailable(f"no {package}: `{' '.join(command[:2])}` failed: {reason}")
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise Unavailable(f"{package} is missing: `{' '.join(command[:2])}` failed: {reason}")

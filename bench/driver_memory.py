@@ -1,4 +1,4 @@
-"""How much memory the Python of a Spark driver has: its own process, and its sources' processes."""
+"""The memory of a Spark driver's Python processes: its own, and those of its sources."""
 
 import os
 
@@ -18,5 +18,5 @@ def _size_of_source(process: psutil.Process) -> int:
     try:
         is_source = any(SOURCE in part for part in process.cmdline())
         return int(process.memory_info().rss) if is_source else 0
-    except psutil.Error:  # it has ended meanwhile
+    except psutil.Error:  # it has just ended
         return 0

@@ -1,4 +1,4 @@
-"""Fills a table of PostgreSQL with millions of rows in little time."""
+"""Fill a table of PostgreSQL quickly with millions of rows."""
 
 import time
 
@@ -16,9 +16,9 @@ PLAIN_INDEXES = """
 
 
 def fill_table(url: str, table: str, insert: str, messages: int) -> None:
-    """Insert, with the indexes built anew afterwards, and leave the table vacuumed.
+    """Insert the rows, rebuild the indexes afterwards, and vacuum the table.
 
-    The statement is given how many messages, and an instant in a year from which to count.
+    The statement gets the number of messages, and an instant in a year from which to count.
     """
     values = {"messages": messages, "after": round((time.time() + YEAR) * 1000)}
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""What the figures were measured on: machine, versions, settings."""
+"""The machine, the versions and the settings behind the figures."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ WORTH_TELLING = ("shared_buffers", "max_wal_size")
 
 
 def describe(servers: Servers) -> dict[str, str]:
-    """Return what a reader has to know to compare."""
+    """Return the facts that a reader needs for a comparison."""
     with psycopg.connect(servers.postgres.admin_url) as connection:
         row = connection.execute("SHOW server_version").fetchone()
     assert row is not None

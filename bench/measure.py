@@ -1,4 +1,4 @@
-"""One measurement, in a process of its own: nothing of one contender is left to the next."""
+"""One measurement in its own process, so that a contender leaves nothing to the next one."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from bench.unavailable import Unavailable
 from bench.workload import Outcome
 from bench.workloads import WORKLOADS_BY_NAME
 
-# The last thing that a contender's libraries print is not the outcome.
+# Marks the outcome, because the libraries of a contender may print more lines after it.
 MARK = "outcome: "
 
 
 @dataclass(frozen=True)
-class Order:
-    """What to measure, and where."""
+class Measurement:
+    """A workload and a contender to measure, the store and the size."""
 
     workload: str
     contender: str
@@ -29,11 +29,11 @@ class Order:
 
 
 class Failed(Exception):
-    """A measurement that ended without an outcome; the last line of what it printed."""
+    """A measurement that ended without an outcome; the text is the last line of its output."""
 
 
-def measure_apart(order: Order, seconds: float) -> Outcome:
-    """Measure in a new process, which is ended with all its own after so many seconds."""
+def measure_apart(measurement: Measurement, seconds: float) -> Outcome:
+    """Measure in a new process, and end all processes that it has started."""
     with subprocess.Popen(
         [sys.executable, "-m", "bench.measure"],
         stdin=subprocess.PIPE,
@@ -43,34 +43,34 @@ def measure_apart(order: Order, seconds: float) -> Outcome:
         start_new_session=True,
     ) as process:
         try:
-            out, errors = process.communicate(json.dumps(asdict(order)), timeout=seconds)
+            out, errors = process.communicate(json.dumps(asdict(measurement)), timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise Failed(f"not done after {seconds:.0f} s") from None
+            raise Failed(f"not finished after {seconds:.0f} s") from None
         finally:
             _end_group(process.pid)
     for line in out.splitlines():
         if line.startswith(MARK):
             return Outcome(**json.loads(line.removeprefix(MARK)))
     reason = (errors.strip().splitlines() or ["no outcome"])[-1]
-    raise Failed(reason.replace(urlsplit(order.url).password or "\0", "***"))
+    raise Failed(reason.replace(urlsplit(measurement.url).password or "\0", "***"))
 
 
 def _end_group(leader: int) -> None:
-    """End whatever a contender has left running in the session of its process."""
+    """End all processes that a contender has left running in its session."""
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def main() -> None:
-    """Measure what the standard input says."""
-    order = Order(**json.load(sys.stdin))
-    workload = WORKLOADS_BY_NAME[order.workload]
+    """Make the measurement that standard input describes."""
+    measurement = Measurement(**json.load(sys.stdin))
+    workload = WORKLOADS_BY_NAME[measurement.workload]
     try:
-        contender = open_contender(order.contender, order.url)
+        contender = open_contender(measurement.contender, measurement.url)
     except Unavailable as reason:
         raise SystemExit(str(reason)) from None
     try:
-        outcome = workload.measure(contender, order.size)
+        outcome = workload.measure(contender, measurement.size)
     finally:
         contender.close()
     print(f"{MARK}{json.dumps(asdict(outcome))}", flush=True)

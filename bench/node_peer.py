@@ -1,4 +1,4 @@
-"""A peer on Node.js: its driver makes the calls and takes the time, and answers in JSON."""
+"""A peer on Node.js, whose driver makes and times the calls and answers in JSON."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ class NodePeer(Contender):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        # The wheel puts it beside the interpreter.
+        # The wheel installs it next to the interpreter.
         node = shutil.which("node", path=str(Path(sys.executable).parent)) or "node"
         self._process = subprocess.Popen(
             [node, FOLDER / self.script],
@@ -36,7 +36,7 @@ class NodePeer(Contender):
         self._process.communicate(timeout=10)
 
     def load(self, messages: int) -> None:
-        """Fill it."""
+        """Put in messages."""
         self.ask("load", messages)
 
     def receive(self, messages: int, ready: Callable[[], None]) -> list[float]:
@@ -45,7 +45,7 @@ class NodePeer(Contender):
         return ages
 
     def ping(self, messages: int) -> None:
-        """Send."""
+        """Send messages."""
         self.ask("ping", messages)
 
     def ask(self, method: str, *values: object, ready: Callable[[], None] = lambda: None) -> Any:
@@ -65,7 +65,7 @@ class NodePeer(Contender):
 
 
 def asked(method: str) -> Callable[..., Any]:
-    """Return a method that has the driver do it, and returns its answer."""
+    """Return a method that calls the driver, and returns its answer."""
 
     def call(self: NodePeer, *values: float) -> object:
         return self.ask(method, *values)

@@ -15,23 +15,23 @@ MARK = "result: "
 
 
 class Partner:
-    """The process, seen from the first one."""
+    """The second process, seen from the first one."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def await_ready(self) -> None:
-        """Wait until it is."""
+        """Wait until the process is ready."""
         self._line(READY)
 
     def go(self) -> None:
-        """Let it begin."""
+        """Let the process start."""
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
 
     def result(self) -> Any:
-        """Wait for what its method returned."""
+        """Wait for the result of its method."""
         return json.loads(self._line(MARK))
 
     def _line(self, start: str) -> str:
@@ -58,7 +58,7 @@ def partner(contender: Contender, method: str, messages: int) -> Iterator[Partne
 
 
 def main() -> None:
-    """Do what the first line of the standard input says."""
+    """Make the call that the first line of standard input describes."""
     name, url, method, messages = json.loads(sys.stdin.readline())
     contender = open_contender(name, url)
     if method == "receive":

@@ -1,4 +1,4 @@
-"""The report's pictures, as PNG and SVG."""
+"""The pictures of the report, as PNG and SVG."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ WAITING = ("latency", "lateness", "burst")
 PROCESSES = ("processes-1", "processes-2", "processes-4")
 ROW_HEIGHT = 0.24
 
-# Draws one contender of a workload in a row of its panel.
+# A function that draws one contender in a row of a panel.
 Paint: TypeAlias = Callable[[Axes, Results, str, str, int], None]
 
 mpl.use("agg")
@@ -46,7 +46,7 @@ mpl.rcParams.update(
 
 
 def draw(results: Results, folder: Path) -> list[str]:
-    """Draw what there are figures for; return the names of the pictures."""
+    """Draw every picture that has figures, and return their names."""
     pictures: dict[str, Callable[[], Figure | None]] = {
         "throughput": lambda: _panels(results, THROUGHPUT, _rates),
         "spark": lambda: _panels(results, SPARK, _rates),
@@ -67,7 +67,7 @@ def save(figure: Figure, path: Path) -> bool:
 
 
 def _panels(results: Results, names: Sequence[str], paint: Paint) -> Figure | None:
-    """One panel for each workload, as high as it has contenders."""
+    """Draw one panel for each workload, as high as its number of contenders needs."""
     shown = {name: _shown(results, name) for name in names if results.outcomes.get(name)}
     if not any(shown.values()):
         return None
@@ -88,13 +88,13 @@ def _panels(results: Results, names: Sequence[str], paint: Paint) -> Figure | No
 
 
 def _shown(results: Results, name: str) -> list[str]:
-    """The best first; without the memory store, beside which all others would be dots."""
+    """Return the best first, without the memory store, which would make all others dots."""
     names = ranked(results, WORKLOADS_BY_NAME[name])
     return [contender for contender in names if BY_NAME[contender].store != "memory"]
 
 
 def _rates(axes: Axes, results: Results, name: str, contender: str, row: int) -> None:
-    """A bar, and a line from the lowest to the highest round."""
+    """Draw a bar, and a line from the lowest to the highest round."""
     low, middle, high = results.spread(name, contender, RATE)
     axes.barh(row, middle, color=COLOURS[BY_NAME[contender].role], height=0.72)
     axes.hlines(row, low, high, color="#333333", linewidth=1)
@@ -104,7 +104,7 @@ def _rates(axes: Axes, results: Results, name: str, contender: str, row: int) ->
 
 
 def _delays(axes: Axes, results: Results, name: str, contender: str, row: int) -> None:
-    """A dot for the median and a ring for the 99th percentile."""
+    """Draw a dot for the median and a ring for the 99th percentile."""
     usual = results.spread(name, contender, "p50 ms").middle
     rare = results.spread(name, contender, "p99 ms").middle
     colour = COLOURS[BY_NAME[contender].role]

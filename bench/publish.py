@@ -1,4 +1,4 @@
-"""Puts the last report into the documentation: its tables between two marks, its plots beside."""
+"""Put the last report into the documentation: its tables between two marks, and its plots."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ REPORTS = Path(__file__).parent / "report"
 
 
 def report_folder(suite: str) -> Path:
-    """Return where the last report of a suite lies."""
+    """Return the folder of the last report of a suite."""
     return REPORTS / suite
 
 
@@ -34,7 +34,7 @@ def publish(suite: str) -> None:
 
 
 def put_between(name: str, text: str) -> None:
-    """Replace what stands on the page between the marks of that name."""
+    """Replace the text of a page between the marks of that name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     page = PAGE.read_text()
     if page.count(begin) != 1 or page.count(end) != 1:

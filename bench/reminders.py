@@ -1,4 +1,4 @@
-"""The messages of the workloads on Spark: as a DataFrame, as Arrow batches, and in the table."""
+"""The messages of the workloads on Spark, as a DataFrame, as Arrow batches, and in the table."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ QUEUE = "bench"
 CHUNK = 50_000
 PARTS = 2
 
-# A hundred bytes of JSON, due one after the other, a millisecond apart.
+# A hundred bytes of JSON; they are due a millisecond apart.
 KEY = "concat('reminder-', id)"
 _PAYLOAD = """concat('{"order":"', lpad(id, 10, '0'), '","text":"{text}"}')"""
 DUE_AT = "1000000000000 + id"
@@ -35,32 +35,32 @@ def make_table(url: str) -> None:
 
 
 def empty_table(url: str) -> None:
-    """Take all messages out, as if none had ever been in."""
+    """Remove all messages, and reset their ids."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("TRUNCATE duequeue_message RESTART IDENTITY")
         connection.execute("CHECKPOINT")
 
 
 def full_table(url: str, messages: int) -> None:
-    """Put them all in, due long ago."""
+    """Put in all messages, which were due long ago."""
     make_table(url)
     fill_table(url, "duequeue_message", FILL, messages)
 
 
 def reminders(spark: SparkSession, messages: int, text: str = "x") -> DataFrame:
-    """Return them as a DataFrame that is made as it is read."""
+    """Return the messages as a DataFrame, which is computed while it is read."""
     return spark.range(0, messages, 1, PARTS).selectExpr(
         f"{KEY} AS key", f"{payload(text)} AS payload", f"{DUE_AT} AS due_at"
     )
 
 
 def payload(text: str = "x") -> str:
-    """Return a hundred bytes of JSON as an expression of Spark's."""
+    """Return a hundred bytes of JSON as a Spark expression."""
     return _PAYLOAD.replace("{text}", text * 68)
 
 
 def reminder_rows(first: int, last: int) -> Iterator[pa.RecordBatch]:
-    """Yield them as rows of the table."""
+    """Yield the messages as rows of the table."""
     now = time.time_ns() // 1_000_000
     for start in range(first, last, CHUNK):
         numbers = range(start, min(start + CHUNK, last))

@@ -11,7 +11,7 @@ WHOLE_FROM = 100
 
 
 def write_report(results: Results, folder: Path) -> str:
-    """Write the report into a folder; return its text."""
+    """Write the report into a folder, and return its text."""
     folder.mkdir(parents=True, exist_ok=True)
     results.write(folder / "results.json")
     text = report(results)
@@ -20,7 +20,7 @@ def write_report(results: Results, folder: Path) -> str:
 
 
 def report(results: Results) -> str:
-    """Return what was measured on, and a table for each workload."""
+    """Return the facts about the machine, and a table for each workload."""
     about = [f"- {name}: {value}" for name, value in results.about.items()]
     tables = [_table(results, WORKLOADS_BY_NAME[name]) for name in results.sizes]
     return "\n".join([*about, *tables])
@@ -44,7 +44,7 @@ def _table(results: Results, workload: Workload) -> str:
 
 
 def ranked(results: Results, workload: Workload) -> list[str]:
-    """Return the names of those with figures: the best first."""
+    """Return the names of the contenders with figures, the best one first."""
     figures = results.figures(workload.name)
     return sorted(
         results.outcomes.get(workload.name, {}),
@@ -69,7 +69,7 @@ def _rounds(results: Results, workload: Workload) -> str:
 
 
 def _ratio(results: Results, workload: Workload, name: str, figure: str) -> str:
-    """How many times better ours is; below one, it is worse."""
+    """Return how many times better ours is; below one, it is worse."""
     entry = BY_NAME[name]
     if entry.against == name or entry.against not in results.outcomes[workload.name]:
         return ""
@@ -80,10 +80,10 @@ def _ratio(results: Results, workload: Workload, name: str, figure: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a figure with as many digits as mean something."""
+    """Write a figure with its meaningful digits."""
     return f"{value:,.0f}" if value >= WHOLE_FROM else f"{value:.2f}"
 
 
 def _cell(text: str) -> str:
-    """Return a text that cannot break its row."""
+    """Return a text that does not break its table row."""
     return text.replace("|", "/")

@@ -1,4 +1,4 @@
-"""What a run has found, by workload and contender; kept as JSON."""
+"""The results of a run by workload and contender, kept as JSON."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ from bench.workload import Outcome
 
 
 class Spread(NamedTuple):
-    """One figure over the rounds."""
+    """The lowest, median and highest value of a figure over the rounds."""
 
     low: float
     middle: float
@@ -19,7 +19,7 @@ class Spread(NamedTuple):
 
 @dataclass
 class Results:
-    """Outcomes of every round, and reasons where there is none."""
+    """The outcomes of every round, and the reasons of failures."""
 
     about: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Results:
         self.failures.setdefault(workload, {})[contender] = reason
 
     def failed(self, workload: str, contender: str) -> bool:
-        """Tell whether there is such a reason."""
+        """Return whether there is such a reason."""
         return contender in self.failures.get(workload, {})
 
     def spread(self, workload: str, contender: str, figure: str) -> Spread:
@@ -44,18 +44,18 @@ class Results:
         return Spread(min(values), median(values), max(values))
 
     def figures(self, workload: str) -> list[str]:
-        """Return the names of a workload's figures, the one that counts first."""
+        """Return the names of a workload's figures, the most important one first."""
         for outcomes in self.outcomes.get(workload, {}).values():
             return list(outcomes[0].figures)
         return []
 
     def write(self, path: Path) -> None:
-        """Write everything."""
+        """Write all results."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what was written."""
+        """Read results that were written before."""
         kept = json.loads(path.read_text())
         outcomes = {
             workload: {name: [Outcome(**each) for each in rows] for name, rows in of.items()}

@@ -1,4 +1,4 @@
-"""Runs every workload: in rounds, all contenders in turn, in another order each round."""
+"""Run every workload in rounds; each round measures all contenders, in another order."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from bench.contender import takes_part
 from bench.contenders import Entry
-from bench.measure import Failed, Order, measure_apart
+from bench.measure import Failed, Measurement, measure_apart
 from bench.results import Results
 from bench.servers import Servers
 from bench.unavailable import Unavailable
 from bench.workload import Outcome, Workload
 
 USUAL_ROUNDS = 3
-BUDGET = 30.0  # seconds for one workload, after which no further round begins
+BUDGET = 30.0  # seconds for one workload, after which no other round starts
 
 
 @dataclass(frozen=True)
 class Run:
-    """What to measure: workloads, contenders, and how thoroughly."""
+    """The workloads and contenders to measure, and how thoroughly."""
 
     workloads: Sequence[Workload]
     entries: Sequence[Entry]
@@ -27,19 +27,19 @@ class Run:
     size: int | None = None
 
     def into(self, results: Results, servers: Servers) -> None:
-        """Measure everything, telling of each measurement as it is made."""
+        """Measure everything, and print each measurement when it is done."""
         began = time.monotonic()
         for number, workload in enumerate(self.workloads, 1):
             passed = f"{time.monotonic() - began:.0f} s"
             print(f"\n{workload.title} ({number} of {len(self.workloads)}, {passed})", flush=True)
             results.sizes[workload.name] = self._size(workload)
             for entry in self._in_turn(workload):
-                # What failed once is not tried again: it would most likely take as long to fail.
+                # A failed measurement is not repeated, as it would take as long to fail again.
                 if not results.failed(workload.name, entry.name):
                     self._measure(workload, entry, results, servers)
 
     def _in_turn(self, workload: Workload) -> Iterator[Entry]:
-        """Yield all who take part, once per round, each round beginning with another one."""
+        """Yield all contenders once per round; each round starts with another one."""
         entries = [entry for entry in self.entries if _takes_part(entry, workload)]
         began = time.monotonic()
         for number in range(self.rounds or workload.rounds or USUAL_ROUNDS):
@@ -55,10 +55,10 @@ class Run:
         try:
             with servers.empty_store(entry.store) as url:
                 size = self._size(workload)
-                if workload.better == "more":  # a rate, which a share of the messages tells too
+                if workload.better == "more":  # a rate, for which a share of the messages is enough
                     size = entry.share(size)
-                order = Order(workload.name, entry.name, url, size)
-                outcome = measure_apart(order, workload.patience)
+                measurement = Measurement(workload.name, entry.name, url, size)
+                outcome = measure_apart(measurement, workload.patience)
         except (Failed, Unavailable) as reason:
             print(reason, flush=True)
             results.fail(workload.name, entry.name, str(reason))

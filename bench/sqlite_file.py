@@ -1,4 +1,4 @@
-"""A file of SQLite, and the durability that all contenders on it share."""
+"""An SQLite file, and the durability that all contenders on it share."""
 
 import sqlite3
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class SqliteFile(NamedTuple):
-    """Where it is, and when a commit is flushed to the disk: FULL always, NORMAL later."""
+    """The path, and when a commit is flushed to the disk: FULL at once, NORMAL later."""
 
     path: str
     synchronous: str
 
     @classmethod
     def of(cls, url: str) -> "SqliteFile":
-        """Read it from a URL."""
+        """Parse a URL."""
         parts = urlsplit(url)
         return cls(parts.path.removeprefix("/"), parse_qs(parts.query)["synchronous"][0])
 

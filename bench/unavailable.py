@@ -1,5 +1,5 @@
-"""What a machine does not have, and a measurement needs."""
+"""Raised if the machine lacks something that a measurement needs."""
 
 
 class Unavailable(Exception):
-    """The reason why there is no measurement, and what would help; it goes into the report."""
+    """The reason why there is no measurement, and a remedy; the report shows it."""

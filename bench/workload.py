@@ -1,4 +1,4 @@
-"""What a workload is: a measurement, who takes part, and how much of everything."""
+"""A workload: a measurement, its contenders and its sizes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ RATE = "messages/s"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one measurement found: figures, the first of which counts, and curves over time."""
+    """The figures of one measurement, the most important one first, and its curves over time."""
 
     figures: Figures
     curves: dict[str, list[float]] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Workload:
-    """A measurement of one contender on an empty store; `size` is how much of it."""
+    """A measurement of one contender on an empty store, of a certain size."""
 
     name: str
     title: str
@@ -44,6 +44,6 @@ def rate(messages: int, seconds: float) -> Outcome:
 
 
 def percentiles(milliseconds: list[float]) -> Outcome:
-    """Return what is usual, and what is rare."""
+    """Return the median and the 99th percentile."""
     cuts = quantiles(milliseconds, n=100)
     return Outcome({"p50 ms": cuts[49], "p99 ms": cuts[98]})

@@ -1,7 +1,7 @@
-"""Watch a queue at work: thousands of reminders, each delivered at its own instant.
+"""Watch a queue deliver thousands of reminders, each at its own instant.
 
-An SQLite file, one producer, a few consumers in threads; then Spark archives what became of the
-reminders, and reports on it. `python examples/demo.py --help`.
+The queue is an SQLite file with one producer and a few consumers in threads. Then Spark archives
+the history of the reminders and reports on it. See `python examples/demo.py --help`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ OUTPUT = Path("build", "demo")
 
 @dataclass
 class Tally:
-    """What the consumers have seen so far."""
+    """The deliveries of all consumers so far."""
 
     expected: int
     lateness: list[float] = field(default_factory=list)
@@ -45,17 +45,17 @@ class Tally:
                 self.done.set()
 
     def line(self) -> str:
-        """Draw the progress."""
+        """Return the progress as a line of text."""
         with self.lock:
             count, late = len(self.lateness), self.lateness[-500:] or [0.0]
         filled = BAR * count // self.expected
         bar = "█" * filled + "·" * (BAR - filled)
         average = sum(late) / len(late)
-        return f"{bar} {count:>6}/{self.expected} delivered, lately {average:4.1f} ms late"
+        return f"{bar} {count:>6}/{self.expected} delivered, the last ones {average:4.1f} ms late"
 
 
 def offer(queue: Queue[str], messages: int, within: timedelta) -> None:
-    """Schedule all the reminders, at random instants from one second on."""
+    """Schedule all reminders at random instants, starting in one second."""
     start = datetime.now(UTC) + timedelta(seconds=1)
     began = time.perf_counter()
     queue.offer_batch(
@@ -63,11 +63,13 @@ def offer(queue: Queue[str], messages: int, within: timedelta) -> None:
         for n in range(messages)
     )
     took = time.perf_counter() - began
-    print(f"Offered {messages:,} reminders for the next {within.seconds + 1} s, in {took:.2f} s.")
+    print(
+        f"Offered {messages:,} reminders for the next {within.seconds + 1} s. It took {took:.2f} s."
+    )
 
 
 def consume(queue: Queue[str], consumer: str, tally: Tally) -> None:
-    """Take what is due, and acknowledge it."""
+    """Poll due messages, and acknowledge them."""
     while not tally.done.is_set():
         deliveries = queue.poll_many(100, timeout=timedelta(milliseconds=500))
         if deliveries:
@@ -83,7 +85,7 @@ def show_progress(tally: Tally) -> None:
 
 
 def summarize(queue: Queue[str], tally: Tally) -> None:
-    """Say how it went, and check that nothing is missing."""
+    """Print a summary, and check that nothing is missing."""
     percentiles = quantiles(tally.lateness, n=100)
     p50, p99 = percentiles[49], percentiles[98]
     shares = ", ".join(f"{name} {count}" for name, count in sorted(tally.by_consumer.items()))
@@ -97,7 +99,7 @@ def summarize(queue: Queue[str], tally: Tally) -> None:
 
 
 def schedule_next_day(url: str) -> None:
-    """Leave something to look forward to: newsletters, most of them half a day ahead."""
+    """Schedule newsletters for the next day, so that the report has a forecast."""
     now = datetime.now(UTC)
     with Queue.open(url, "newsletters", codec=str) as queue:
         queue.offer_batch(
@@ -110,8 +112,8 @@ def schedule_next_day(url: str) -> None:
 
 
 def look_back(url: str) -> None:
-    """Archive what became of the messages, and report on it."""
-    print("\nNow Spark archives what happened, and draws a report; it takes a while to start.")
+    """Archive the history of the messages, and report on it."""
+    print("\nNow Spark archives the history and writes a report. It takes a while to start.")
     spark = local_session("demo")
     done = archive(spark, url=url, folder=OUTPUT / "archive", include_today=True)
     print(f"Archived    {done.rows:,} rows as Parquet in {done.folder}")
@@ -123,16 +125,18 @@ def look_back(url: str) -> None:
         step=timedelta(seconds=1),
     )
     spark.stop()
-    print(f"Report      {found.page.absolute()}")
+    print(f"Report      {Path(found.page).absolute()}")
     assert found.settled == done.rows
 
 
 def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=5000)
-    parser.add_argument("--seconds", type=float, default=10, help="how far the due times spread")
-    parser.add_argument("--consumers", type=int, default=3)
+    parser.add_argument("--messages", type=int, default=5000, help="how many reminders to offer")
+    parser.add_argument(
+        "--seconds", type=float, default=10, help="the time over which the due times are spread"
+    )
+    parser.add_argument("--consumers", type=int, default=3, help="how many threads consume")
     given = parser.parse_args()
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)

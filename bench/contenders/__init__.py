@@ -1,4 +1,4 @@
-"""Who takes part, by name; each is imported only where it is measured."""
+"""The contenders by name; each is imported only in the process that measures it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from bench.contender import Contender
 
 
 class Role(Enum):
-    """What a contender is in the comparison."""
+    """The role of a contender in the comparison."""
 
     OURS = "ours"
     PEER = "peer"
@@ -17,7 +17,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender on a store, and which of ours it is compared with."""
+    """A contender on a store, and the entry of DueQueue that it is compared with."""
 
     name: str
     title: str
@@ -29,11 +29,11 @@ class Entry:
     slow: bool = False
 
     def share(self, size: int) -> int:
-        """Return how much of a workload's size it is given: a tenth, if all would take minutes."""
+        """Return its share of a workload's size, a tenth if the whole would take minutes."""
         return size // 10 if self.slow else size
 
     def load(self) -> type[Contender]:
-        """Import it."""
+        """Import the contender."""
         module, _, name = self.path.partition(":")
         found: type[Contender] = getattr(import_module(f"bench.{module}"), name)
         return found
@@ -58,7 +58,7 @@ def _limit(name: str, title: str, path: str, against: str = "duequeue") -> Entry
 
 
 def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
-    """The same at both durabilities."""
+    """Return an entry for each of both durabilities."""
     return [
         Entry(
             f"{name}-{synchronous}",

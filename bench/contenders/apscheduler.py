@@ -16,14 +16,14 @@ tally = Tally(0)
 
 
 def handle(due: datetime | None) -> None:
-    """Be called: it finds functions by the name of their module."""
+    """Take a call; APScheduler finds functions by the name of their module."""
     if due is not None:
         seen.append((datetime.now(UTC) - due) / timedelta(milliseconds=1))
     tally.count()
 
 
 class APScheduler(Contender):
-    """A job for each message, which runs once at its time."""
+    """Adds a job for each message, which runs once at its time."""
 
     notes = "a scheduler, not a queue; one process runs its jobs"
 
@@ -37,7 +37,7 @@ class APScheduler(Contender):
         )
 
     def close(self) -> None:
-        """Stop it."""
+        """Stop the scheduler."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
@@ -49,7 +49,7 @@ class APScheduler(Contender):
 
     def keep_time(self, messages: int, seconds: float) -> list[float]:
         """Add jobs over the next seconds, and let them run."""
-        global tally  # noqa: PLW0603 - what it calls is a function of this module
+        global tally  # noqa: PLW0603 - it calls a function of this module
         tally = Tally(messages)
         self._scheduler.start(paused=True)
         start = datetime.now(UTC) + timedelta(seconds=messages / 100)

@@ -25,12 +25,12 @@ class Ping:
 
 
 class Awa(AsyncContender):
-    """COPY for batches; 256 at once."""
+    """Uses COPY for batches, and runs 256 handlers at once."""
 
     notes = "Rust; keeps finished messages; no unique keys unless asked"
 
     async def open(self) -> None:
-        """Install its tables, unless another process did."""
+        """Install its tables unless another process has done so."""
         self._client = AsyncClient(self.url, max_connections=20)
         await self._client.migrate()
         await self._client.install_queue_storage()

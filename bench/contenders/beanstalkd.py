@@ -22,38 +22,38 @@ class Beanstalkd(Contender):
         self._client = Client((str(parts.hostname), int(parts.port or 0)))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
     def load(self, messages: int) -> None:
-        """Put."""
+        """Put messages."""
         self.offer_one(messages)
 
     def offer_one(self, messages: int) -> float:
-        """Put."""
+        """Put messages."""
         return timed(messages, lambda _: self._client.put(self.payload))
 
     def poll_ack_one(self, messages: int) -> float:
-        """Reserve and delete."""
+        """Reserve and delete one at a time."""
         return timed(messages, lambda _: self._client.delete(self._client.reserve()))
 
     def consume(self, messages: int) -> float:
-        """Reserve and delete, which is all there is."""
+        """Reserve and delete one at a time, because it has nothing for many."""
         return self.poll_ack_one(messages)
 
     def receive(self, messages: int, ready: Callable[[], None]) -> list[float]:
-        """Reserve and delete."""
+        """Reserve and delete one at a time."""
         ready()
         return [self._age(self._client.reserve()) for _ in range(messages)]
 
     def ping(self, messages: int) -> None:
-        """Put."""
+        """Put messages."""
         for _ in range(messages):
             time.sleep(pause())
             self._client.put(json.dumps(stamp()))
 
     def keep_time(self, messages: int, seconds: float) -> list[float]:
-        """Put for later, and reserve."""
+        """Put messages for later, and reserve them."""
         for _ in range(messages):
             delay = random.randint(1, round(seconds))
             self._client.put(json.dumps(stamp() + delay * 1000), delay=delay)

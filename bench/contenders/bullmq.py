@@ -4,7 +4,7 @@ from bench.node_peer import NodePeer, asked
 
 
 class Bullmq(NodePeer):
-    """A hundred at once; what is done is removed."""
+    """Runs a hundred at once, and removes finished messages."""
 
     script = "bullmq.mjs"
     notes = "Node.js"

@@ -13,7 +13,7 @@ THREADS = 8
 
 
 class OnRedis(Contender):
-    """Threads, a prefetch of a hundred each, acks after the handler, no results."""
+    """Uses threads, a prefetch of a hundred each, late acks and no results."""
 
     notes = "acks late, so that a crash loses nothing"
 

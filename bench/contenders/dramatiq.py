@@ -13,7 +13,7 @@ THREADS = 8
 
 
 class OnRedis(Contender):
-    """Threads, with its defaults."""
+    """Uses threads, with its defaults."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -9,7 +9,7 @@ from duequeue import Message, Queue
 
 
 class WithHistory(Contender):
-    """`Queue` with `history=True`; only what settles messages differs."""
+    """`Queue` with `history=True`; only methods that settle messages differ."""
 
     notes = "each ack writes a row"
 

@@ -5,7 +5,7 @@ from bench.contenders.duequeue_blocking import Blocking
 
 
 class InMemory(Blocking):
-    """`Queue`, with nobody to share it with."""
+    """`Queue` in a single process."""
 
     notes = "lost when its process ends"
 

@@ -1,4 +1,4 @@
-"""DueQueue's blocking face on PostgreSQL, where a backlog can be made in SQL."""
+"""DueQueue's blocking face on PostgreSQL, where SQL can create a backlog."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ class OnPostgres(Blocking):
         fill_table(self.url, "duequeue_message", FUTURE, messages)
 
     def abandon(self, messages: int) -> float:
-        """Take messages and never settle them; return when their lease ends, in milliseconds."""
+        """Take messages without settling them, and return when their lease ends, in ms."""
         with Queue.open(self.url, QUEUE, lease=SHORT_LEASE) as queue:
             deliveries = queue.try_poll_many(messages)
         return deliveries[-1].lease_until.timestamp() * 1000

@@ -13,7 +13,7 @@ from bench.reminders import QUEUE, full_table
 from bench.spark_contender import SparkContender
 
 PER_TRIGGER = 100_000
-BATCHES = 10  # at least, however few messages there are
+BATCHES = 10  # at least this many, however few messages there are
 LOOK_SECONDS = 0.1
 
 
@@ -21,10 +21,10 @@ class OnSpark(SparkContender):
     """`format("duequeue")`, with every default."""
 
     def write(self, frame: DataFrame) -> None:
-        """Offer."""
+        """Offer a frame."""
         frame.write.format("duequeue").options(**self._where).mode("append").save()
 
-    def read(self, messages: int) -> DataFrame:  # noqa: ARG002 - all there are
+    def read(self, messages: int) -> DataFrame:  # noqa: ARG002 - it reads all
         """Take a snapshot."""
         return self.spark.read.format("duequeue").options(**self._where).load()
 
@@ -43,20 +43,20 @@ class OnSpark(SparkContender):
         with self._streaming(messages) as query:
             query.awaitTermination()
             batches = [done for done in query.recentProgress if done.numInputRows]
-        # Java goes on compiling for a while; the last batch has nothing to lease ahead.
+        # Java keeps compiling for a while, and the last batch has no next one to lease ahead.
         warm = batches[len(batches) // 2 : -1]
         seconds = sum(done.batchDuration for done in warm) / 1000
         return seconds * messages / sum(done.numInputRows for done in warm)
 
     def watch_memory(self, messages: int) -> list[float]:
-        """Stream likewise, and look after each micro-batch."""
+        """Stream in the same way, and measure the memory after each micro-batch."""
         megabytes: list[float] = []
         with self._streaming(messages) as query:
             while query.isActive:
                 time.sleep(LOOK_SECONDS)
                 if len(query.recentProgress) > len(megabytes):
                     megabytes.append(driver_megabytes())
-        return megabytes[:-1]  # by the last one, Spark may have ended the source
+        return megabytes[:-1]  # at the last one, Spark may have ended the source
 
     @contextmanager
     def _streaming(self, messages: int) -> Iterator[StreamingQuery]:

@@ -4,10 +4,10 @@ from bench.node_peer import NodePeer, asked
 
 
 class GraphileWorker(NodePeer):
-    """Twenty-four at once, from a local queue of 500, with acks gathered."""
+    """Runs 24 at once from a local queue of 500, and sends acks in batches."""
 
     script = "graphile_worker.mjs"
-    notes = "Node.js; a poll alone is not part of its interface"
+    notes = "Node.js; its interface has no single poll"
 
     offer_one = asked("offer_one")
     offer_together = asked("offer_together")

@@ -13,11 +13,11 @@ from bench.contender import Contender, Tally, pause, stamp, timed
 from bench.sqlite_file import SqliteFile
 
 THREADS = 8
-READY_AFTER = 1.0  # seconds: it does not tell when it waits
+READY_AFTER = 1.0  # seconds, because it does not report when it waits
 
 
 class HueyBase(Contender):
-    """Without results, as it advises for tasks that return nothing."""
+    """Keeps no results, as it recommends for tasks that return nothing."""
 
     notes = "no ack, so a crash loses messages that were taken"
 
@@ -46,7 +46,7 @@ class HueyBase(Contender):
         return timed(messages, lambda _: self._handle(self.payload))
 
     def poll_ack_one(self, messages: int) -> float:
-        """Dequeue, which is all there is."""
+        """Dequeue, because it has no acks."""
         return timed(messages, lambda _: self._huey.dequeue())
 
     def consume(self, messages: int) -> float:
@@ -85,7 +85,7 @@ class HueyBase(Contender):
 
 
 class OnSqlite(HueyBase):
-    """A file with the same pragmas as ours."""
+    """Uses a file with the same pragmas as ours."""
 
     def connect(self) -> Huey:
         """Open the file."""
@@ -93,7 +93,7 @@ class OnSqlite(HueyBase):
 
 
 class LevelStorage(SqliteStorage):
-    """Its own storage, at the durability of the file."""
+    """Its own storage with the durability of the file."""
 
     def __init__(self, name: str, url: str, **options: Any) -> None:
         self._file = SqliteFile.of(url)
@@ -106,7 +106,7 @@ class LevelStorage(SqliteStorage):
 
 
 class OnRedis(HueyBase):
-    """A blocking pop."""
+    """Uses a blocking pop."""
 
     def connect(self) -> Huey:
         """Connect to the server."""

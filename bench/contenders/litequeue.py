@@ -7,7 +7,7 @@ from bench.sqlite_file import SqliteFile
 
 
 class Litequeue(Contender):
-    """One table; what is done stays in it until it is pruned."""
+    """Has one table, which keeps finished messages until it is pruned."""
 
     notes = "keeps finished messages; no due times, no leases"
 
@@ -22,16 +22,16 @@ class Litequeue(Contender):
         self._queue.close()
 
     def load(self, messages: int) -> None:
-        """Put, in one transaction."""
+        """Put all messages in one transaction."""
         with self._queue.transaction():
             self.offer_one(messages)
 
     def offer_one(self, messages: int) -> float:
-        """Put."""
+        """Put messages."""
         return timed(messages, lambda _: self._queue.put(self.payload))
 
     def offer_batch(self, messages: int) -> float:
-        """Put, in one transaction."""
+        """Put all messages in one transaction."""
         return timed(1, lambda _: self.load(messages))
 
     def poll_ack_one(self, messages: int) -> float:

@@ -9,7 +9,7 @@ from bench.sqlite_file import SqliteFile
 
 
 class PersistQueue(Contender):
-    """Its queue with acks; what is done stays in it until it is cleared."""
+    """Its queue with acks, which keeps finished messages until it is cleared."""
 
     notes = "keeps finished messages; no due times, no leases"
 
@@ -25,11 +25,11 @@ class PersistQueue(Contender):
         self._queue.close()
 
     def load(self, messages: int) -> None:
-        """Put."""
+        """Put messages."""
         self.offer_one(messages)
 
     def offer_one(self, messages: int) -> float:
-        """Put."""
+        """Put messages."""
         return timed(messages, lambda _: self._queue.put(self.payload))
 
     def poll_ack_one(self, messages: int) -> float:

@@ -4,7 +4,7 @@ from bench.node_peer import NodePeer, asked
 
 
 class PgBoss(NodePeer):
-    """With LISTEN and NOTIFY; a hundred to a batch; looks for scheduled ones every half second."""
+    """Uses LISTEN and NOTIFY and batches of 100; looks for scheduled messages every half second."""
 
     script = "pg_boss.mjs"
     notes = "Node.js; keeps finished messages for days"

@@ -19,7 +19,7 @@ from bench.filling import fill_table
 ENTRYPOINT = "bench"
 ENTRYPOINTS: Any = {ENTRYPOINT: EntrypointExecutionParameter(0)}
 CHUNK = 1000
-READY_AFTER = 1.0  # seconds: it does not tell when it listens
+READY_AFTER = 1.0  # seconds, because it does not report when it listens
 
 FUTURE = """
     INSERT INTO pgqueuer (priority, status, entrypoint, payload, execute_after)
@@ -29,12 +29,12 @@ FUTURE = """
 
 
 class Pgqueuer(AsyncContender):
-    """Its defaults, with a hundred to a batch; what is done is kept in its log table."""
+    """Uses its defaults with batches of 100, and keeps finished messages in its log table."""
 
     notes = "copies finished messages to a log; no unique keys"
 
     async def open(self) -> None:
-        """Install its tables, unless another process did."""
+        """Install its tables unless another process has done so."""
         self._pool = await asyncpg.create_pool(self.url, min_size=2, max_size=16)
         self._worker: Any = uuid.uuid4()
         self._queries = Queries(AsyncpgPoolDriver(self._pool))

@@ -16,7 +16,7 @@ from bench.filling import fill_table
 
 CHUNK = 1000
 CONCURRENCY = 20
-READY_AFTER = 1.0  # seconds: it does not tell when it listens
+READY_AFTER = 1.0  # seconds, because it does not report when it listens
 
 FUTURE = """
     INSERT INTO procrastinate_jobs (queue_name, task_name, args, scheduled_at)
@@ -26,18 +26,18 @@ FUTURE = """
 
 
 class Procrastinate(AsyncContender):
-    """Twenty at once, and what is done is deleted; scheduled ones are looked for every 5 s."""
+    """Runs 20 at once and deletes finished messages; looks for scheduled messages every 5 s."""
 
     notes = "fetches one at a time; every change also writes an event row"
 
     async def open(self) -> None:
-        """Install its tables, unless another process did."""
+        """Install its tables unless another process has done so."""
         connector = procrastinate.PsycopgConnector(conninfo=self.url, max_size=CONCURRENCY)
         self._app = procrastinate.App(connector=connector)
         self._look: Callable[[float], object] = lambda _: None
 
         @self._app.task(name="bench")
-        async def handle(payload: str = "", stamped: float = 0) -> None:  # noqa: ARG001 - only carried
+        async def handle(payload: str = "", stamped: float = 0) -> None:  # noqa: ARG001 - it is only transported
             self._look(stamped)
 
         self._handle = handle

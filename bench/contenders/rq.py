@@ -9,12 +9,12 @@ tally = Tally(0)
 
 
 def handle(payload: str) -> None:  # noqa: ARG001 - it does nothing
-    """Be called: RQ finds functions by the name of their module."""
+    """Take a call; RQ finds functions by the name of their module."""
     tally.count()
 
 
 class OnRedis(Contender):
-    """Its worker that does not fork for each message; results are not kept."""
+    """Uses its worker that does not fork for each message, and keeps no results."""
 
     notes = "one process without forks, one at a time"
 
@@ -41,8 +41,8 @@ class OnRedis(Contender):
         return timed(1, lambda _: self._queue.enqueue_many(each))
 
     def consume(self, messages: int) -> float:
-        """Run a worker until all is done."""
-        global tally  # noqa: PLW0603 - what RQ calls is a function of this module
+        """Run a worker until no message is left."""
+        global tally  # noqa: PLW0603 - RQ calls a function of this module
         tally = Tally(messages)
         worker = SimpleWorker([self._queue], connection=self._redis)
         worker.work(burst=True, logging_level="ERROR")

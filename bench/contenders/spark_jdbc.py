@@ -17,7 +17,7 @@ MESSAGES = """
 
 
 class Jdbc(SparkContender):
-    """`format("jdbc")`, with batches of ten thousand that the driver turns into single inserts."""
+    """`format("jdbc")` with batches of 10,000, which the driver turns into single inserts."""
 
     notes = "appends only, so a key that exists is an error; reads instants as numbers"
 
@@ -27,7 +27,7 @@ class Jdbc(SparkContender):
         super().__init__(url)
 
     def write(self, frame: DataFrame) -> None:
-        """Append."""
+        """Append the rows."""
         rows = frame.selectExpr(
             "key",
             "CAST(payload AS binary) AS payload",
@@ -51,11 +51,11 @@ class Jdbc(SparkContender):
         return source.options(dbtable=f"({MESSAGES}) AS message", fetchsize=10_000).load()
 
     def write_equal(self, messages: int) -> float:
-        """Append new rows: it has no other way."""
+        """Append new rows, because it has no other way."""
         return self.write_new(messages)
 
     def write_changed(self, messages: int) -> float:
-        """Likewise."""
+        """Append new rows too."""
         return self.write_new(messages)
 
     @property

@@ -11,11 +11,11 @@ from bench.contender import Tally, stamp
 from bench.contender_async import AsyncContender, pinged, timed_async, timed_together
 
 CONCURRENCY = 100
-READY_AFTER = 1.0  # seconds: it does not tell when it listens
+READY_AFTER = 1.0  # seconds, because it does not report when it listens
 
 
 class OnRedis(AsyncContender):
-    """Its broker with acks; a hundred at once, a hundred ahead."""
+    """Uses its broker with acks, runs a hundred at once and fetches a hundred ahead."""
 
     async def open(self) -> None:
         """Connect."""

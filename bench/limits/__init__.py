@@ -1,1 +1,1 @@
-"""How fast it could be at all, and how fast the algorithm was that this queue began with."""
+"""The limits of the hardware and the database, and the algorithm that DueQueue started with."""

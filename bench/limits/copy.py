@@ -14,7 +14,7 @@ CHUNK = 1000
 
 
 class Copy(Contender):
-    """Rows written out beforehand, in one COPY; nobody looks for conflicts."""
+    """Sends rows that were written out beforehand in one COPY, without looking for conflicts."""
 
     notes = "looks for no conflict and returns no outcome"
 

@@ -18,12 +18,12 @@ HEADER, TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 class CopyTogether(Contender):
-    """Bytes that were made beforehand, in one COPY for each connection."""
+    """Sends bytes that were made beforehand, in one COPY for each connection."""
 
     notes = "no Spark; the bytes are made beforehand; looks for no conflict"
 
     def write_new(self, messages: int) -> float:
-        """Send them."""
+        """Send the bytes."""
         make_table(self.url)
         bounds = [messages * part // PARTS for part in range(PARTS + 1)]
         shares = [

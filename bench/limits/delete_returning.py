@@ -8,7 +8,7 @@ from bench.contender import BATCH, Contender
 from bench.contenders.duequeue_blocking import Blocking
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 
-# From a mark on, as our own claims: else it would walk over all that it has deleted.
+# It starts at a mark, as our own claims do; otherwise it would walk over all deleted rows.
 DELETE = """
     DELETE FROM duequeue_message
     WHERE id = ANY(ARRAY(
@@ -21,7 +21,7 @@ DELETE = """
 
 
 class Delete(Contender):
-    """One statement; what a crash interrupts is lost."""
+    """Uses one statement, so a crash loses the messages."""
 
     notes = "at most once, so a crash loses messages"
 

@@ -1,4 +1,4 @@
-"""The limit of the disk: how often it can be told to keep what was written."""
+"""The limit of the disk: how often it can flush."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ class Fsync(Contender):
     notes = "writes 8 kB and flushes it"
 
     def offer_one(self, messages: int) -> float:
-        """Measure for a second; of its many lines, only one is of interest."""
+        """Measure for a second; only one line of the output matters."""
         with tempfile.TemporaryDirectory(prefix="duequeue-bench-") as folder:
             program = postgres_program("pg_test_fsync")
             command: list[str | Path] = [program, "-s", "1", "-f", Path(folder, "file")]

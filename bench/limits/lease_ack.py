@@ -10,7 +10,7 @@ CHUNK = 1000
 
 
 class LeaseAck(Contender):
-    """A plain loop of one process, without Spark."""
+    """A plain loop in one process, without Spark."""
 
     notes = "no Spark; writes nothing"
 

@@ -21,7 +21,7 @@ OFFER = r"""
 \set number random(1, 9000000000000000)
 {offer_messages};
 """
-# The mark moves on as our own does.
+# The mark advances as our own does.
 POLL_ACK = r"""
 {claim_messages} \gset
 \set after_due :due_at
@@ -31,7 +31,7 @@ POLL_ACK = r"""
 
 
 class Pgbench(Contender):
-    """Prepared statements over the same protocol, and no Python."""
+    """Uses prepared statements over the same protocol, without Python."""
 
     notes = "written in C; decodes and returns nothing"
 
@@ -42,12 +42,12 @@ class Pgbench(Contender):
         ours.close()
 
     def offer_one(self, messages: int) -> float:
-        """One client."""
+        """Run one client."""
         return self.offer_together(messages, 1)
 
     def offer_together(self, messages: int, callers: int) -> float:
-        """Several clients, on a connection each."""
-        self.load(1)  # for the tables
+        """Run several clients, each on its own connection."""
+        self.load(1)  # creates the tables
         payload = self.payload.encode().hex()
         script = OFFER.format(
             offer_messages=_filled(
@@ -66,7 +66,7 @@ class Pgbench(Contender):
         return self._run(script, messages, callers)
 
     def poll_ack_one(self, messages: int) -> float:
-        """One client, two statements."""
+        """Run one client with two statements."""
         script = POLL_ACK.format(
             claim_messages=_filled(
                 "claim_messages",
@@ -112,6 +112,6 @@ def _filled(name: str, **values: str) -> str:
 
 
 def _options() -> str:
-    """Return our own session's settings as a server takes them at the start."""
+    """Return the settings of our own sessions in the form of PGOPTIONS."""
     settings = re.findall(r"SET ([\w.]+) = '?([\w ]+)'?", SESSION_SETTINGS)
     return " ".join(f"-c {name}={value}".replace(" c", "\\ c") for name, value in settings)

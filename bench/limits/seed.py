@@ -1,4 +1,4 @@
-"""The algorithm that this queue began with: an index on the lease, two statements to a claim."""
+"""The algorithm that DueQueue started with: an index on the lease, two statements per claim."""
 
 import time
 import uuid
@@ -70,7 +70,7 @@ FUTURE = """
 
 
 class Seed(Contender):
-    """Written afresh, statement by statement, with psycopg."""
+    """The algorithm rewritten with psycopg, statement by statement."""
 
     notes = "two statements per claim; an index on the lease"
 
@@ -94,7 +94,7 @@ class Seed(Contender):
         return timed(messages, self._offer)
 
     def offer_together(self, messages: int, callers: int) -> float:
-        """The same on threads."""
+        """Do the same on threads."""
         with ThreadPoolExecutor(callers) as pool:
             began = perf_counter()
             list(pool.map(self._offer, range(messages)))

@@ -1,4 +1,4 @@
-"""A week of messages from offer to report: `python -m bench.retention [--messages 6048000]`."""
+"""Take a week of messages from offer to report: `python -m bench.retention [--messages N]`."""
 
 import argparse
 import shutil
@@ -24,10 +24,13 @@ FEW = 10_000
 
 
 def main() -> None:
-    """Live through the week, print and write the report; interrupted, of the days so far."""
+    """Simulate the week, then print and write the report, also after an interruption."""
     parser = argparse.ArgumentParser(prog="bench.retention", description=__doc__)
     parser.add_argument(
-        "--messages", type=int, default=A_WEEK // SHARE, help="of the whole week (6048000)"
+        "--messages",
+        type=int,
+        default=A_WEEK // SHARE,
+        help="how many messages the week has (default: 6048000)",
     )
     parser.add_argument(
         "--publish", action="store_true", help="put the last report into docs/benchmarks.md"
@@ -40,7 +43,9 @@ def main() -> None:
         _publish(folder)
         return
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)  # also in the background
+        signal.signal(
+            number, signal.default_int_handler
+        )  # a shell ignores SIGINT in the background
     costs = Costs()
     try:
         _measure(costs, given.messages // DAYS)
@@ -56,7 +61,7 @@ def _measure(costs: Costs, messages_a_day: int) -> None:
         costs.about = describe(servers)
         spark = local_session("bench", cores=str(PARTS), memory="2g")
         try:
-            _tell(began, "a day of a few messages", "so that everything is warm")
+            _tell(began, "a day of a few messages", "to warm up")
             rehearsal = Week(spark, servers.postgres.create_database(), Path(name, "0"), FEW)
             rehearsal.live(0, lambda _: None)
             week = Week(spark, servers.postgres.create_database(), Path(name, "1"), messages_a_day)

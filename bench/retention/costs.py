@@ -1,4 +1,4 @@
-"""What each simulated day has cost, by stage; kept as JSON."""
+"""The costs of each simulated day by stage, kept as JSON."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Day:
-    """Seconds by stage, MB by place, and the peak of memory in MB by kind of process."""
+    """Seconds by stage, MB by place, and peak memory in MB by kind of process."""
 
     messages: int
     seconds: dict[str, float]
@@ -20,17 +20,17 @@ class Day:
 
 @dataclass
 class Costs:
-    """The days so far, and what they were measured on."""
+    """The days so far, and the facts about the machine."""
 
     about: dict[str, str] = field(default_factory=dict)
     days: list[Day] = field(default_factory=list)
 
     def messages_until(self, number: int) -> int:
-        """Return how many messages there were by the end of a day, counted from 0."""
+        """Return the number of messages up to the end of a day; days count from 0."""
         return sum(day.messages for day in self.days[: number + 1])
 
     def seconds_per_million(self, stage: str, number: int) -> float:
-        """Return the time of a stage; a report is about all days so far."""
+        """Return the time of a stage; the report covers all days so far."""
         day = self.days[number]
         messages = self.messages_until(number) if stage == "report" else day.messages
         return day.seconds[stage] * MILLION / messages
@@ -40,11 +40,11 @@ class Costs:
         return self.days[number].megabytes[place] * MILLION / self.days[number].messages
 
     def write(self, path: Path) -> None:
-        """Write everything."""
+        """Write all costs."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what was written."""
+        """Read costs that were written before."""
         kept = json.loads(path.read_text())
         return cls(kept["about"], [Day(**day) for day in kept["days"]])

@@ -1,4 +1,4 @@
-"""What a stage takes: its time, and the most memory that each kind of process has meanwhile."""
+"""The time of a stage, and the peak memory of each kind of process during it."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ LOOK_SECONDS = 0.5
 
 
 class Meter:
-    """Adds up over the stages of a day."""
+    """Adds up the stages of a day."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -20,7 +20,7 @@ class Meter:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Take the time of a block, and look at the memory every now and then."""
+        """Time a block, and look at the memory now and then."""
         over = threading.Event()
         looker = threading.Thread(target=self._look_until, args=(over,), daemon=True)
         looker.start()
@@ -43,7 +43,7 @@ class Meter:
 def megabytes_by_kind() -> dict[str, float]:
     """Return the memory of this process, of its Java, and of Spark's Python processes.
 
-    What several share counts once.
+    Memory that several processes share is counted once.
     """
     driver = psutil.Process(os.getpid())
     sizes = {"driver": driver.memory_full_info().pss / 1e6}
@@ -51,7 +51,7 @@ def megabytes_by_kind() -> dict[str, float]:
         try:
             kind = "Java" if process.name() == "java" else "workers"
             size = process.memory_full_info().pss / 1e6
-        except psutil.Error:  # it has ended meanwhile
+        except psutil.Error:  # it has just ended
             continue
         sizes[kind] = sizes.get(kind, 0) + size
     return sizes

@@ -1,4 +1,4 @@
-"""What a million messages cost, day by day, as PNG and SVG."""
+"""The cost of a million messages, day by day, as PNG and SVG."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -9,7 +9,7 @@ KINDS = ("driver", "Java", "workers")
 
 
 def tables(costs: Costs) -> str:
-    """Return what was measured on, the days, and what they would be at full scale."""
+    """Return the facts about the machine, the days, and an estimate for the full scale."""
     about = [f"- {name}: {value}" for name, value in costs.about.items()]
     return "\n".join([*about, "", *_by_day(costs), "", *_at_full_scale(costs)])
 

@@ -19,7 +19,7 @@ from duequeue.spark import offer
 QUEUE = "reminders"
 BEGINS = datetime(2026, 3, 2, tzinfo=UTC)
 DAY = timedelta(days=1)
-OPEN = DAY - timedelta(minutes=1)  # so that the last is settled on the same day
+OPEN = DAY - timedelta(minutes=1)  # so that the last message is settled on the same day
 AT_A_TIME = 1000
 HANDLING = timedelta(milliseconds=20)
 
@@ -31,7 +31,7 @@ QUEUE_SIZE = "SELECT pg_total_relation_size('duequeue_message')"
 
 
 class Week:
-    """Days one after the other, on one database and one archive."""
+    """Simulates one day after another, on one database and one archive."""
 
     def __init__(self, spark: SparkSession, url: str, folder: Path, messages_a_day: int) -> None:
         self._spark = spark
@@ -67,7 +67,7 @@ class Week:
         return Day(self._messages, meter.seconds, sizes, meter.memory)
 
     def _offer(self, number: int, begins: datetime) -> None:
-        """Through Spark, as a table of what is due on that day."""
+        """Offer, through Spark, a table of the messages that are due on that day."""
         start, span = int(begins.timestamp() * 1000), OPEN // timedelta(milliseconds=1)
         frame = self._spark.range(0, self._messages, 1, PARTS).selectExpr(
             f"concat('day-{number}-', id) AS key",
@@ -78,7 +78,7 @@ class Week:
         assert counts.created == self._messages
 
     def _deliver(self, begins: datetime) -> None:
-        """By a plain consumer whose clock goes through the day, and which leaves a history."""
+        """Deliver with a plain consumer that keeps a history; its clock runs through the day."""
         rounds = -(-self._messages // AT_A_TIME)
         left = self._messages
         with Queue.open(self._url, QUEUE, history=True, clock=self._clock) as queue:
@@ -90,7 +90,7 @@ class Week:
         assert left == 0
 
     def _clean(self) -> None:
-        """Do what the server does by itself, when a day is as long as a day."""
+        """Do the maintenance that a server does by itself in the course of a real day."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE duequeue_message")
 
@@ -106,7 +106,7 @@ class Week:
             folder=self._folder / "report",
             archive=self._folder / "archive",
             url=self._url,
-            days=DAYS + 1,  # the eighth has begun
+            days=DAYS + 1,  # the eighth day has begun
             clock=self._clock,
         )
         assert found.settled == expected

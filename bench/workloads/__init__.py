@@ -1,4 +1,4 @@
-"""What is measured; a new workload is one more file in one of these lists."""
+"""The workloads; to add one, add a file and list it here."""
 
 from bench.workloads import (
     backlogs,
@@ -12,7 +12,7 @@ from bench.workloads import (
     waiting,
 )
 
-# Each suite is a run of its own.
+# Each suite is a separate run.
 SUITES = {
     "queues": [
         *offers.WORKLOADS,

@@ -1,4 +1,4 @@
-"""Polling while millions of other messages lie there: for later, dead, or another queue's."""
+"""Polls beside millions of other messages: for later, not yet vacuumed, or of other queues."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ TURNS = 200
 CHUNK = 10_000
 OTHERS = 100_000
 
-# Messages of so many other queues, all due, in the same table.
+# Due messages of many other queues in the same table.
 OTHER_QUEUES = """
     INSERT INTO duequeue_kind (kind) SELECT 'other-' || n FROM generate_series(1, %(queues)s) AS n
 """
@@ -26,14 +26,14 @@ OTHER_MESSAGES = """
 
 
 def future(contender: Contender, messages: int) -> Outcome:
-    """How much slower a poll is when so many messages are due in a year."""
+    """Measure how much slower a poll is beside many messages that are due in a year."""
     empty = _usual_turn(contender)
     contender.fill_future(messages)
     return _compared(empty, _usual_turn(contender))
 
 
 def pinned(contender: Contender, messages: int) -> Outcome:
-    """How much slower a poll is when a snapshot keeps what was acked from being cleaned."""
+    """Measure how much slower a poll is while a snapshot keeps acked rows from being vacuumed."""
     empty = _usual_turn(contender)
     with _snapshot(contender.url):
         for start in range(0, messages, CHUNK):
@@ -44,7 +44,7 @@ def pinned(contender: Contender, messages: int) -> Outcome:
 
 
 def many_queues(queues: int, contender: Contender, messages: int) -> Outcome:
-    """How fast one queue is polled when the table holds a hundred thousand messages of others."""
+    """Measure how fast one queue is polled beside 100,000 messages of other queues."""
     with psycopg.connect(contender.url, autocommit=True) as connection:
         connection.execute(OTHER_QUEUES, {"queues": queues})
         connection.execute(OTHER_MESSAGES, {"queues": queues, "messages": OTHERS})

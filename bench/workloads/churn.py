@@ -1,4 +1,4 @@
-"""Steady work for a while: how large tables and indexes become."""
+"""Steady work for a while, which shows how large tables and indexes become."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What a hundred thousand live leases cost those who look for more."""
+"""The cost of 100,000 live leases for a poll that looks for more messages."""
 
 import time
 from datetime import timedelta
@@ -15,7 +15,7 @@ PATIENCE = 30
 
 
 def held(contender: Contender, messages: int) -> Outcome:
-    """How long a look in vain takes, and how soon a dead consumer's message comes again."""
+    """Measure a poll that finds nothing, and how soon a dead consumer's message comes again."""
     assert isinstance(contender, OnPostgres)
     contender.load(messages)
     queue = contender.queue
@@ -42,8 +42,8 @@ WORKLOADS = [
     Workload(
         "leases",
         "A hundred thousand live leases",
-        "A look that walks over all of them, and the delay until a dead consumer's message is "
-        "delivered again after its lease, which the poll interval of 3 s bounds.",
+        "A poll that walks over all of them, and the delay from the end of a dead consumer's lease "
+        "until its message is delivered again, which is at most the poll interval of 3 s.",
         "poll_ack_many",
         held,
         full=100_000,

@@ -1,4 +1,4 @@
-"""Putting messages in: one by one, by several callers at once, and many at a time."""
+"""Offers: one by one, by several callers at once, and many at a time."""
 
 from functools import partial
 
@@ -7,17 +7,17 @@ from bench.workload import Outcome, Workload, rate
 
 
 def one(contender: Contender, messages: int) -> Outcome:
-    """One after the other."""
+    """Offer one message after another."""
     return rate(messages, contender.offer_one(messages))
 
 
 def together(callers: int, contender: Contender, messages: int) -> Outcome:
-    """By several callers at once."""
+    """Offer with several callers at once."""
     return rate(messages, contender.offer_together(messages, callers))
 
 
 def batch(contender: Contender, messages: int) -> Outcome:
-    """Many at a time."""
+    """Offer many messages at a time."""
     return rate(messages, contender.offer_batch(messages))
 
 
@@ -34,7 +34,7 @@ WORKLOADS = [
     Workload(
         "offer-4",
         "Offer one, 4 callers",
-        "The same by four callers in one process.",
+        "The same with four callers in one process.",
         "offer_together",
         partial(together, 4),
         full=1000,
@@ -43,7 +43,7 @@ WORKLOADS = [
     Workload(
         "offer-16",
         "Offer one, 16 callers",
-        "The same by sixteen callers in one process.",
+        "The same with sixteen callers in one process.",
         "offer_together",
         partial(together, 16),
         full=3000,

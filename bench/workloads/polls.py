@@ -1,23 +1,23 @@
-"""Taking messages out and settling them: one by one, a hundred at a time, and by a worker."""
+"""Polls and acks: one by one, a hundred at a time, and by a worker."""
 
 from bench.contender import Contender
 from bench.workload import Outcome, Workload, rate
 
 
 def one(contender: Contender, messages: int) -> Outcome:
-    """One after the other."""
+    """Poll and ack one message after another."""
     contender.load(messages)
     return rate(messages, contender.poll_ack_one(messages))
 
 
 def many(contender: Contender, messages: int) -> Outcome:
-    """A hundred at a time."""
+    """Poll and ack a hundred messages at a time."""
     contender.load(messages)
     return rate(messages, contender.poll_ack_many(messages))
 
 
 def worker(contender: Contender, messages: int) -> Outcome:
-    """By a worker."""
+    """Let a worker handle the messages."""
     contender.load(messages)
     return rate(messages, contender.consume(messages))
 
@@ -26,7 +26,7 @@ WORKLOADS = [
     Workload(
         "poll-ack-one",
         "Poll and ack one",
-        "One caller takes a message that is due and settles it, then the next.",
+        "One caller polls a due message and acks it, then polls the next one.",
         "poll_ack_one",
         one,
         full=1000,
@@ -35,7 +35,7 @@ WORKLOADS = [
     Workload(
         "poll-ack-100",
         "Poll 100 and ack",
-        "One caller takes a hundred messages and settles them together, then the next hundred.",
+        "One caller polls a hundred messages and acks them together, then polls the next hundred.",
         "poll_ack_many",
         many,
         full=30_000,
@@ -44,7 +44,7 @@ WORKLOADS = [
     Workload(
         "consume",
         "Consumer",
-        "A worker process calls a handler that does nothing, from the first call to the last.",
+        "A worker process calls an empty handler; the time is from the first call to the last.",
         "consume",
         worker,
         full=5_000,

@@ -10,8 +10,8 @@ from bench.workload import Outcome, Workload, rate
 
 
 def shared(processes: int, contender: Contender, messages: int) -> Outcome:
-    """Poll a hundred and ack, each process its share."""
-    share = max(BATCH, messages // processes // BATCH * BATCH)  # nobody takes part of a batch
+    """Poll a hundred and ack, in processes with equal shares."""
+    share = max(BATCH, messages // processes // BATCH * BATCH)  # whole batches for every process
     contender.load(share * processes)
     with ExitStack() as opened:
         partners = [

@@ -1,4 +1,4 @@
-"""Whole tables of messages through Spark: written, written again, read, streamed."""
+"""Whole tables of messages that Spark writes, writes again, reads and streams."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ def _rated(method: str) -> Callable[[Contender, int], Outcome]:
 
 
 def memory(contender: Contender, messages: int) -> Outcome:
-    """How much more memory the driver has after the last micro-batch than after the third."""
+    """Measure how much the driver's memory grows from the third micro-batch to the last."""
     megabytes = contender.watch_memory(messages)
     first, last = megabytes[2], megabytes[-1]
     return Outcome({"MB more": last - first, "MB": last}, {"MB": megabytes})
@@ -37,7 +37,7 @@ def _write(name: str, title: str, about: str) -> Workload:
 
 
 WORKLOADS = [
-    _write("new", "Write new keys", "A DataFrame in two partitions, into an empty table."),
+    _write("new", "Write new keys", "A DataFrame in two partitions goes into an empty table."),
     _write(
         "equal",
         "Write the same rows again",
@@ -72,7 +72,7 @@ WORKLOADS = [
     Workload(
         "spark-memory",
         "Memory of the driver",
-        "The Python processes of the driver while a stream goes on, from the third micro-batch to "
+        "The Python processes of the driver during a stream, from the third micro-batch to "
         "the last.",
         "watch_memory",
         memory,

@@ -1,4 +1,4 @@
-"""Waiting: how soon a message reaches a sleeping worker, how late a scheduled one, at what cost."""
+"""How soon a message reaches a sleeping worker, how late scheduled ones come, and at what cost."""
 
 import time
 
@@ -11,7 +11,7 @@ SETTLING_SECONDS = 2
 
 
 def latency(contender: Contender, messages: int) -> Outcome:
-    """From one process to another, each message finding everybody asleep."""
+    """Measure the way from one process to another, when each message finds the worker asleep."""
     with partner(contender, "receive", messages) as receiver:
         receiver.await_ready()
         contender.ping(messages)
@@ -20,19 +20,21 @@ def latency(contender: Contender, messages: int) -> Outcome:
 
 
 def lateness(contender: Contender, messages: int) -> Outcome:
-    """How late messages reach a handler that were scheduled over five seconds."""
+    """Measure how late a handler gets messages that are scheduled over five seconds."""
     return percentiles(contender.keep_time(messages, 5))
 
 
 def burst(contender: Contender, messages: int) -> Outcome:
-    """How late messages are that were all scheduled for the same millisecond."""
+    """Measure how late messages come that are all scheduled for the same millisecond."""
     return percentiles(contender.keep_time(messages, 0))
 
 
 def idle(contender: Contender, seconds: int) -> Outcome:
-    """How many statements a worker sends that has nothing to do."""
+    """Count the statements that an idle worker sends."""
     with Wire(contender.url) as wire:
-        contender.url = wire.url.partition("?")[0] + "?sslmode=disable"  # what every driver knows
+        contender.url = (
+            wire.url.partition("?")[0] + "?sslmode=disable"
+        )  # every driver has this option
         with partner(contender, "stay_idle", SETTLING_SECONDS + seconds) as worker:
             worker.await_ready()
             worker.go()

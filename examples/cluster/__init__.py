@@ -1,1 +1,1 @@
-"""The jobs of the pipeline on a real cluster, all of it on this machine."""
+"""The jobs of the pipeline on a real cluster that runs on this machine."""

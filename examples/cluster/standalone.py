@@ -1,4 +1,4 @@
-"""A Spark cluster on this machine: a master and its workers, from the programs in the wheel."""
+"""A Spark cluster on this machine, from the programs in the wheel."""
 
 import os
 import signal
@@ -28,9 +28,9 @@ class Cluster:
     workers: list[int]
 
     def kill_an_executor(self) -> int | None:
-        """End one of the executors without warning, and return its number; None if there is none.
+        """Kill one of the executors, and return its process id; return None if there is none.
 
-        They are the children of our workers.
+        Executors are the child processes of the workers.
         """
         for worker in self.workers:
             for child in psutil.Process(worker).children():
@@ -41,7 +41,7 @@ class Cluster:
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Cluster]:
-    """Run a cluster for as long as the block lasts; its logs and files lie in the folder."""
+    """Run a cluster during the block, with its logs and files in the folder."""
     find_java()
     os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     port = free_port()
@@ -65,7 +65,7 @@ def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[C
 
 @contextmanager
 def _program(name: str, folder: Path, ready: str, *arguments: str) -> Iterator[int]:
-    """Run one of Spark's programs, from the moment its log has that word."""
+    """Run one of Spark's programs; the block starts when its log contains the word `ready`."""
     folder.mkdir(parents=True)
     log = folder / "log"
     command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]

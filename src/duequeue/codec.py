@@ -150,3 +150,11 @@ def _is_codec(candidate: object) -> bool:
         and callable(getattr(candidate, "encode", None))
         and callable(getattr(candidate, "decode", None))
     )
+
+
+# The codecs that a command line or an option of Spark can name.
+CODECS: dict[str, Codec[Any]] = {
+    "json": JsonCodec(),
+    "text": TextCodec(),
+    "bytes": BytesCodec(),
+}

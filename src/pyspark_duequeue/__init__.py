@@ -1,4 +1,4 @@
-"""Found by Spark itself, which looks for packages named `pyspark_…`."""
+"""Spark looks for packages named `pyspark_…`, and finds the data source here by itself."""
 
 from duequeue.spark.source import DueQueueSource as DefaultSource
 

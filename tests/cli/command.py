@@ -16,11 +16,13 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "duequeue", *arguments]
 
 
-def run(*arguments: str, url: str | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end."""
+def run(
+    *arguments: str, url: str | None = None, folder: Path = ROOT
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder, to its end."""
     return subprocess.run(
         command(*arguments),
-        cwd=ROOT,
+        cwd=folder,
         env=environment(url),
         capture_output=True,
         text=True,

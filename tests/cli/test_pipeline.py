@@ -18,8 +18,8 @@ from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.orders import Signals
 from duequeue.cli.pipeline import archive, replay
-from duequeue.cli.pipeline.progress_line import LineOfProgress
-from duequeue.cli.pipeline.running import INTERRUPTED, Running, reason, see_through, tell
+from duequeue.cli.pipeline.progress_line import ProgressLine
+from duequeue.cli.pipeline.running import INTERRUPTED, Running, print_result, reason, run_until_done
 from duequeue.cli.terminal import Terminal
 from tests.cli.command import ROOT, command, environment, run
 from tests.pipeline.settling import in_archive, in_database, settle
@@ -43,6 +43,27 @@ def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> No
     assert page.is_file()
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_report_goes_to_a_url_or_nowhere(url: str, tmp_path: Path) -> None:
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    to = (tmp_path / "report").as_uri()
+    reported = run("pipeline", "report", "--to", to, url=url, folder=tmp_path)
+    assert reported.returncode == 0, reported.stderr
+    assert reported.stdout.endswith(f"reported on 1 message: {to}/report.html\n")
+    assert (tmp_path / "report" / "report.html").is_file()
+    assert not (tmp_path / "file:").exists()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_report_to_a_file_system_that_spark_does_not_reach(url: str, tmp_path: Path) -> None:
+    refused = run("pipeline", "report", "--to", "nosuch://host/x", url=url, folder=tmp_path)
+    assert refused.returncode == 1
+    (line,) = [line for line in refused.stderr.splitlines() if line.startswith("duequeue: ")]
+    assert "nosuch" in line
+    assert not (tmp_path / "nosuch:").exists()
+
+
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
     with Queue.open(url, "orders", history=True) as queue:
@@ -64,7 +85,7 @@ def test_a_second_signal_ends_it_at_once(url: str, tmp_path: Path) -> None:
         while not select([process.stdout], [], [], 0.5)[0]:
             process.send_signal(signal.SIGINT)
         printed, _ = process.communicate()
-    assert printed == "interrupted: nothing is lost, run it again to go on\n"
+    assert printed == "interrupted, but nothing is lost. Run the command again to continue\n"
     assert process.returncode == INTERRUPTED
     assert in_database(url) == ["a"]
 
@@ -81,7 +102,7 @@ def told_to_stop() -> Iterator[Signals]:
 @pytest.fixture
 def running(spark: SparkSession) -> Iterator[Running]:
     """A job on the session of all tests."""
-    yield Running(spark, LineOfProgress(Terminal()))
+    yield Running(spark, ProgressLine(Terminal()))
     spark.sparkContext.setLogLevel("ERROR")
 
 
@@ -89,7 +110,7 @@ def test_a_signal_cancels_what_spark_does(running: Running, told_to_stop: Signal
     def count_for_ages(job: Running) -> str:
         return str(job.spark.range(10**15).where("id % 7 = 8").count())
 
-    assert see_through(running, count_for_ages, told_to_stop) is None
+    assert run_until_done(running, count_for_ages, told_to_stop) is None
 
 
 def test_a_signal_ends_a_job_between_two_steps(running: Running, told_to_stop: Signals) -> None:
@@ -97,11 +118,11 @@ def test_a_signal_ends_a_job_between_two_steps(running: Running, told_to_stop: S
         while True:
             job.progress.step("once more")
 
-    assert see_through(running, step_for_ages, told_to_stop) is None
+    assert run_until_done(running, step_for_ages, told_to_stop) is None
 
 
 def test_a_job_that_ends_in_time_has_ended(running: Running, told_to_stop: Signals) -> None:
-    done = see_through(running, lambda _: "done", told_to_stop)
+    done = run_until_done(running, lambda _: "done", told_to_stop)
     assert done is not None
     assert done.result() == "done"
 
@@ -112,7 +133,7 @@ def test_errors_of_a_job_are_raised(running: Running) -> None:
 
     incoming, outgoing = socket.socketpair()
     with incoming, outgoing:
-        done = see_through(running, fail, Signals(incoming))
+        done = run_until_done(running, fail, Signals(incoming))
     assert done is not None
     with pytest.raises(ValueError, match="no"):
         done.result()
@@ -134,9 +155,9 @@ def test_errors_of_java_are_told_in_one_line(
     )
     incoming, outgoing = socket.socketpair()
     with incoming, outgoing:
-        done = see_through(running, lambda job: replay.run(given, job), Signals(incoming))
+        done = run_until_done(running, lambda job: replay.run(given, job), Signals(incoming))
     assert done is not None
-    assert tell(done, Terminal()) == 1
+    assert print_result(done, Terminal()) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "no.parquet" in line
 
@@ -173,7 +194,7 @@ def test_a_day_that_only_had_to_be_removed_is_told_of(
 
 def test_progress_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = iter([0.0, 0.0, 0.0, 5.0, 11.0, 11.0, 12.0, 20.0, 20.0])
-    progress = LineOfProgress(Terminal(), lambda: next(seconds))
+    progress = ProgressLine(Terminal(), lambda: next(seconds))
     progress.step("copying")
     for done in range(3):
         progress.at("copying", done, 1000)
@@ -217,7 +238,7 @@ def test_a_master_that_is_none_is_told_of_in_one_line(
     command = ["pipeline", "report", "--archive", str(tmp_path), "--to", str(tmp_path)]
     assert main([*command, "--master", "nonsense"]) == 1
     told = capsys.readouterr().err
-    assert told == "duequeue: Spark does not start, look at --master and --conf: nonsense?\n"
+    assert told == "duequeue: Spark did not start (nonsense?): check --master and --conf\n"
 
 
 def test_a_report_on_nothing_is_refused_at_once(
@@ -227,7 +248,7 @@ def test_a_report_on_nothing_is_refused_at_once(
     with pytest.raises(SystemExit, match="2"):
         main(["pipeline", "report", "--to", str(tmp_path)])
     captured = capsys.readouterr()
-    assert "name an --archive, a --url, or both" in captured.err
+    assert "give --archive, --url, or both" in captured.err
     assert "starting Spark" not in captured.out
 
 

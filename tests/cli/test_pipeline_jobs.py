@@ -45,7 +45,7 @@ def test_what_is_no_sql_is_told_in_one_line(file_url: str, tmp_path: Path) -> No
     assert finished.returncode == 1
     told = [line for line in finished.stderr.splitlines() if not line.startswith("WARNING: ")]
     assert len(told) == 1, "Java's own warnings aside"
-    assert "where is no SQL over the archive's columns" in told[0]
+    assert "where is not valid SQL over the archive's columns" in told[0]
 
 
 def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
@@ -66,7 +66,9 @@ def test_deliver_ends_well_on_ctrl_c(file_url: str, tmp_path: Path) -> None:
                 assert (found.key, found.payload) == ("a", 2)
             process.send_signal(SIGINT)
             assert process.stdout is not None
-            assert process.stdout.read().endswith("nothing is lost, run it again to go on\n")
+            assert process.stdout.read().endswith(
+                "nothing is lost. Run the command again to continue\n"
+            )
         assert process.returncode == 130
 
 
@@ -76,16 +78,19 @@ DELIVER = ("deliver", "math:fsum", "--queue", "q", "--checkpoint", "c")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("ingest", "x.csv", "--queue", "q", "--conf", "nonsense"), "not of the form NAME=VALUE"),
+        (
+            ("ingest", "x.csv", "--queue", "q", "--conf", "nonsense"),
+            "does not have the form NAME=VALUE",
+        ),
         (("deliver", "m:f", "--queue", "q"), "--checkpoint"),
         (("deliver", "nowhere", "--queue", "q", "--checkpoint", "c"), "as module:function"),
         (("migrate", "--queue", "q", "--checkpoint", "c"), "--to"),
         (("archive", "--to", "x", "--url", "memory:"), "which other processes cannot reach"),
         (("replay", "x", "--queue", "q", "--url", "secret"), "url names no store"),
-        (("migrate", "--queue", "q", "--checkpoint", "c", "--to", "nosuch:"), "names no store"),
+        (("migrate", "--queue", "q", "--checkpoint", "c", "--to", "nosuch:"), "--to: url"),
         (
             (*DELIVER, "--to-queue", "r", "--to-url", "nosuch:"),
-            "names no store",
+            "--to-url: url",
         ),
         ((*DELIVER, "--to-url", "sqlite:///x.db"), "needs --to-queue"),
         (("archive", "--to", "x", "--url", ""), "url names no store"),

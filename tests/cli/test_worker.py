@@ -127,7 +127,7 @@ def test_payloads_may_be_text_or_bytes(url: str, codec: str, payload: Any) -> No
 def test_a_worker_that_waits_for_its_database_hears_a_signal(handler: str, processes: str) -> None:
     began = monotonic()
     with Worker(handler, "postgresql://127.0.0.1:1/app", "--processes", processes) as worker:
-        worker.await_lines("orders at 127.0.0.1:1/app")
+        worker.await_lines("consuming orders at 127.0.0.1:1/app")
         worker.send(SIGTERM)
         status, printed = worker.end()
     assert status == 0, printed

@@ -23,7 +23,7 @@ HERE = "tests.cli.handlers"
         ("no_such_module:charge", "there is no module 'no_such_module'"),
         (f"{HERE}.deeper:charge", f"there is no module '{HERE}.deeper'"),
         (f"{HERE}:charge", f"module '{HERE}' has no 'charge'"),
-        (f"{HERE}:nothing_to_call", "is no function, but a int"),
+        (f"{HERE}:nothing_to_call", "is not a function, but of type int"),
         ("tests.cli.broken:charge", "module 'tests.cli.broken' cannot be imported"),
     ],
 )

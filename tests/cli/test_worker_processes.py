@@ -22,7 +22,7 @@ def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> N
         assert len(pids) == 2
         killed = pids.pop()
         os.kill(killed, SIGKILL)
-        worker.await_lines(f"duequeue: process {killed} ended with -9")
+        worker.await_lines(f"duequeue: process {killed} exited with -9")
         orders.offer("another", 1)
         (begun,) = worker.await_lines("begun")
         assert int(begun[2]) not in {killed, *pids}

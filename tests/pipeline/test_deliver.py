@@ -87,7 +87,7 @@ def test_results_into_the_queue_that_is_read_are_refused(
     spark: SparkSession, url: str, checkpoint: Path
 ) -> None:
     fill(url, 1)
-    with pytest.raises(ValueError, match="it would never end"):
+    with pytest.raises(ValueError, match="the job would never end"):
         deliver(
             spark,
             url=url,
@@ -113,6 +113,36 @@ def test_after_so_many_attempts_it_is_buried(
     assert done == Delivered(buried=1)
     with Queue.open(url, "orders") as queue:
         assert "RuntimeError: never works" in queue.buried(1)[0].reason
+
+
+class BrokenBackoff(Backoff):
+    """A backoff of the user's own making, with a mistake in it."""
+
+    def delay(self, attempt: int) -> timedelta:
+        raise RuntimeError(f"no delay after attempt {attempt}")
+
+
+def test_a_backoff_that_raises_releases_the_message_at_once(
+    spark: SparkSession, url: str, checkpoint: Path
+) -> None:
+    def handler(batch: list[Received]) -> None:
+        if any(each.payload["n"] == 1 for each in batch):
+            raise RuntimeError("poison")
+
+    fill(url, 3)
+    done = deliver(
+        spark,
+        url=url,
+        queue="orders",
+        handler=handler,
+        checkpoint=checkpoint,
+        backoff=BrokenBackoff(),
+    )
+    assert done == Delivered(acked=2, released=1)
+    with Queue.open(url, "orders") as queue:
+        released = queue.try_poll()
+        assert released is not None
+        assert (released.key, released.attempt) == ("k1", 2)
 
 
 def test_what_was_delivered_often_enough_is_not_handed_over(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duequeue import Bury, Retry
-from duequeue.pipeline.delivering.handling import Received, Result, outcomes_of, tell_of_errors
+from duequeue.pipeline.delivering.handling import Received, Result, log_errors, outcomes_of
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -41,12 +41,12 @@ def test_errors_may_be_returned() -> None:
 
 
 def test_the_first_error_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    tell_of_errors(["a", "b", "c"], [Result(None), KeyError("x"), ValueError("y")])
-    assert caplog.messages == ["2 of 3 messages failed, first 'b': KeyError('x')"]
+    log_errors(["a", "b", "c"], [Result(None), KeyError("x"), ValueError("y")])
+    assert caplog.messages == ["2 of 3 messages failed; the first was 'b', with KeyError('x')"]
 
 
 def test_what_a_handler_has_decided_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
-    tell_of_errors(["a", "b", "c"], [Result(None), Bury("no"), Retry()])
+    log_errors(["a", "b", "c"], [Result(None), Bury("no"), Retry()])
     assert caplog.messages == []
 
 

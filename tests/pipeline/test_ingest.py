@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from duequeue import Queue
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.pipeline import Columns, Ingested, ingest
-from duequeue.pipeline.ingesting.frames import messages, rejected, screened
+from duequeue.pipeline.ingesting.frames import checked_rows, messages, rejected
 from duequeue.port.bulk import OfferCounts
 from tests.spark.frames import PAST, rows
 
@@ -41,7 +41,7 @@ def test_paths_may_have_stars(spark: SparkSession, url: str, tmp_path: Path) -> 
         (tmp_path / f"{key}.csv").write_text(f"id,send_at\n{key},2020-01-01\n")
     done = ingest(spark, tmp_path / "*.csv", url=url, queue="orders", columns=ORDERS)
     assert done.offered == OfferCounts(created=2)
-    with pytest.raises(ValueError, match=r"\*\.json' is not there"):
+    with pytest.raises(ValueError, match=r"\*\.json' does not exist"):
         ingest(spark, tmp_path / "*.json", url=url, queue="orders", columns=ORDERS)
 
 
@@ -54,7 +54,7 @@ def test_bad_rows_are_set_aside_with_their_reason(
     done = ingest(
         spark, source, url=url, queue="orders", columns=ORDERS, rejects=tmp_path / "rejects"
     )
-    assert done.rejected == {"id is null": 1, "send_at is no time": 1, "cannot be read": 1}
+    assert done.rejected == {"id is null": 1, "send_at is not a time": 1, "cannot be read": 1}
     assert (done.rows, done.offered) == (4, OfferCounts(created=1))
     assert done.rejects is not None
     kept = [
@@ -62,14 +62,14 @@ def test_bad_rows_are_set_aside_with_their_reason(
         for part in Path(done.rejects).glob("*.json")
         for line in part.read_text().splitlines()
     ]
-    assert {"id": "b", "send_at": "soon", "name": "x", "reason": "send_at is no time"} in kept
+    assert {"id": "b", "send_at": "soon", "name": "x", "reason": "send_at is not a time"} in kept
     assert {row["reason"] for row in kept} == set(done.rejected)
     assert everything(url) == {"a": {"name": "x"}}
 
 
 def test_without_a_folder_for_them_bad_rows_are_an_error(spark: SparkSession, url: str) -> None:
     frame = rows(spark, [("a", "1", PAST), (None, "1", PAST)])
-    with pytest.raises(ValueError, match=r"1 rows that cannot be messages \(key is null: 1\)"):
+    with pytest.raises(ValueError, match=r"1 row that cannot be offered \(key is null: 1\)"):
         ingest(spark, frame, url=url, queue="orders")
     assert everything(url) == {}
 
@@ -79,19 +79,19 @@ def test_without_a_folder_for_them_bad_rows_are_an_error(spark: SparkSession, ur
     [
         ((None, "1", PAST), "key is null"),
         (("", "1", PAST), "key is empty"),
-        (("k" * 201, "1", PAST), "key has above 200 characters"),
-        (("a\0b", "1", PAST), "key has a NUL in it"),
+        (("k" * 201, "1", PAST), "key has more than 200 characters"),
+        (("a\0b", "1", PAST), "key contains a NUL"),
         (("a", None, PAST), "payload is null"),
-        (("a", "{", PAST), "payload is no JSON"),
-        (("a", "[" * 5000 + "]" * 5000, PAST), "payload is no JSON"),
-        (("a", "1e999", PAST), "payload is no JSON"),
-        (("a", "9" * 5000, PAST), "payload is no JSON"),
-        (("a", f'"{"x" * MAX_PAYLOAD_BYTES}"', PAST), "payload has above 8388608 bytes"),
+        (("a", "{", PAST), "payload is not JSON"),
+        (("a", "[" * 5000 + "]" * 5000, PAST), "payload is not JSON"),
+        (("a", "1e999", PAST), "payload is not JSON"),
+        (("a", "9" * 5000, PAST), "payload is not JSON"),
+        (("a", f'"{"x" * MAX_PAYLOAD_BYTES}"', PAST), "payload has more than 8388608 bytes"),
         (("a", "1", None), "due_at is null"),
     ],
 )
 def test_each_reason(spark: SparkSession, row: tuple[Any, ...], reason: str) -> None:
-    checked = screened(
+    checked = checked_rows(
         rows(spark, [("good", "1", PAST), row]), Columns(payload=["payload"]), "json"
     )
     assert [each.reason for each in rejected(checked).collect()] == [reason]
@@ -104,19 +104,19 @@ def test_keys_that_are_no_text_are_set_aside(spark: SparkSession, url: str, tmp_
         "FROM VALUES (binary('good')), (X'4BFC6B'), (null) AS given (key)"
     )
     columns = Columns(payload=["payload"])
-    with pytest.raises(ValueError, match="key is no UTF-8: 1"):
+    with pytest.raises(ValueError, match="key is not UTF-8: 1"):
         ingest(spark, frame, url=url, queue="orders", columns=columns)
     done = ingest(
         spark, frame, url=url, queue="orders", columns=columns, rejects=tmp_path / "rejects"
     )
-    assert done.rejected == {"key is no UTF-8": 1, "key is null": 1}
+    assert done.rejected == {"key is not UTF-8": 1, "key is null": 1}
     assert everything(url) == {"good": 1}
 
 
 def test_json_in_another_encoding_is_none(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 'a' AS key, X'224BFC6B22' AS payload, now() AS due_at")
-    (row,) = rejected(screened(frame, Columns(payload=["payload"]), "json")).collect()
-    assert row.reason == "payload is no JSON"
+    (row,) = rejected(checked_rows(frame, Columns(payload=["payload"]), "json")).collect()
+    assert row.reason == "payload is not JSON"
 
 
 def test_numbers_that_are_no_times(spark: SparkSession) -> None:
@@ -124,10 +124,10 @@ def test_numbers_that_are_no_times(spark: SparkSession) -> None:
         "SELECT key, '1' AS payload, due_at FROM VALUES ('nan', double('NaN')), "
         "('endless', double('-Infinity')), ('good', -0.5D) AS given (key, due_at)"
     )
-    checked = screened(frame, Columns(payload=["payload"]), "json")
+    checked = checked_rows(frame, Columns(payload=["payload"]), "json")
     assert {(each.key, each.reason) for each in rejected(checked).collect()} == {
-        ("nan", "due_at is no time"),
-        ("endless", "due_at is no time"),
+        ("nan", "due_at is not a time"),
+        ("endless", "due_at is not a time"),
     }
     assert [(each.key, each.due_at) for each in messages(checked).collect()] == [("good", -1)]
 
@@ -144,7 +144,7 @@ def test_times_of_every_type(spark: SparkSession) -> None:
         ("german", "dd.MM.yyyy"),
     ):
         columns = Columns(due_at=name, payload=["key"], due_format=pattern)
-        (row,) = messages(screened(frame, columns, "text")).collect()
+        (row,) = messages(checked_rows(frame, columns, "text")).collect()
         assert row.due_at == (1577836800000 if name == "millis" else datetime(2020, 1, 1)), name  # noqa: DTZ001 - as Spark collects them
 
 
@@ -158,7 +158,7 @@ def test_payloads_of_several_columns(spark: SparkSession) -> None:
         (["n"], "1"),
         ([], '{"n":1,"gone":null,"list":[1,2],"not":"x"}'),
     ):
-        (row,) = messages(screened(frame, Columns(payload=names), "json")).collect()
+        (row,) = messages(checked_rows(frame, Columns(payload=names), "json")).collect()
         assert row.payload == payload
 
 
@@ -192,11 +192,19 @@ def test_bad_arguments_name_the_way_out(spark: SparkSession, tmp_path: Path) -> 
     url = f"sqlite:///{tmp_path / 'queue.db'}"
     frame = rows(spark, [("a", "1", PAST)])
     for source, columns, words in (
-        (frame, Columns(payload=["due_at"]), "'due_at' is no payload by itself, as timestamp"),
+        (
+            frame,
+            Columns(payload=["due_at"]),
+            "'due_at' cannot be the payload by itself, .* timestamp",
+        ),
         (frame, Columns(key="id"), "column 'id' is not in the source, which has: key"),
-        (tmp_path / "nothing.csv", ORDERS, "nothing.csv' is not there"),
-        (tmp_path / "orders", ORDERS, "give csv, json, parquet"),
-        (frame.withColumnRenamed("payload", "reason"), Columns(), "'reason' stands in the way"),
+        (tmp_path / "nothing.csv", ORDERS, "nothing.csv' does not exist"),
+        (tmp_path / "orders", ORDERS, "give the format, which is csv, json"),
+        (
+            frame.withColumnRenamed("payload", "reason"),
+            Columns(),
+            "'reason' has a name that the job",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             ingest(spark, source, url=url, queue="orders", columns=columns)

@@ -38,7 +38,7 @@ def test_of_a_key_that_is_there_twice_the_last_counts(spark: SparkSession) -> No
 
 def test_a_history_says_what_its_payloads_were(spark: SparkSession) -> None:
     frame = rows(spark, [("a", PAST)], "key string, settled_at timestamp")
-    with pytest.raises(ValueError, match="archive has no column 'payload', as a history has none"):
+    with pytest.raises(ValueError, match="archive has no column 'payload', because a history"):
         replayable(frame, "true", "now()", "payload")
     (row,) = replayable(frame, "true", "now()", "to_json(struct(key AS order))").collect()
     assert row.payload == '{"order":"a"}'
@@ -47,11 +47,11 @@ def test_a_history_says_what_its_payloads_were(spark: SparkSession) -> None:
 def test_bad_arguments_are_named(spark: SparkSession, tmp_path: Path) -> None:
     frame = rows(spark, [("a", "1", PAST)])
     for wrong, words in (
-        ({"where": "colour = 'red'"}, "where is no SQL over the archive's columns"),
-        ({"due": "soon"}, "due is no SQL over the archive's columns"),
+        ({"where": "colour = 'red'"}, "where is not valid SQL over the archive's columns"),
+        ({"due": "soon"}, "due is not valid SQL over the archive's columns"),
     ):
         expressions = {"where": "true", "due": "now()", "payload": "payload", **wrong}
         with pytest.raises(ValueError, match=words):
             replayable(frame, **expressions)
-    with pytest.raises(ValueError, match="is not there, or has no Parquet in it"):
+    with pytest.raises(ValueError, match="does not exist, or contains no Parquet files"):
         replay(spark, tmp_path / "nothing", url=f"sqlite:///{tmp_path / 'q.db'}", queue="orders")

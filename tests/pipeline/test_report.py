@@ -26,13 +26,13 @@ VOID = {"meta", "br"}
 class Outline(HTMLParser):
     """What is in a page: its words, what it asks others for, and whether its tags match."""
 
-    def __init__(self, page: Path) -> None:
+    def __init__(self, page: Path | str) -> None:
         super().__init__()
         self.words: list[str] = []
         self.asked_for: list[str] = []
         self.plots = 0
         self.open: list[str] = []
-        self.feed(page.read_text("utf-8"))
+        self.feed(Path(page).read_text("utf-8"))
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -98,12 +98,12 @@ def test_archive_and_database_together_count_each_row_once(
         ("<b>odd</b> $x$", NEXT_DAY + timedelta(hours=2), 1, 0),
     ]
     page = Outline(done.page)
-    assert "4 messages of 2 queues were settled." in page.text
-    assert "1 were buried, 1 of them in <b>odd</b> $x$" in page.text
+    assert "4 messages in 2 queues were settled." in page.text
+    assert "1 was buried, in <b>odd</b> $x$." in page.text
     assert "2 messages fall due within 24 hours" in page.text
     assert page.plots == 4
     if password := urlsplit(url).password:
-        assert password not in done.page.read_text("utf-8")
+        assert password not in Path(done.page).read_text("utf-8")
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -158,8 +158,8 @@ def test_the_page_asks_nobody_for_anything(
     done = report(spark, folder=tmp_path / "report", url=url, clock=clock)
     asked_for = Outline(done.page).asked_for
     assert [name for name in asked_for if not name.startswith("tables/")] == []
-    assert all((done.page.parent / name).is_file() for name in asked_for)
-    written = re.sub(r'(xmlns(:xlink)?)="[^"]*"', "", done.page.read_text("utf-8"))
+    assert all((tmp_path / "report" / name).is_file() for name in asked_for)
+    written = re.sub(r'(xmlns(:xlink)?)="[^"]*"', "", Path(done.page).read_text("utf-8"))
     assert re.findall(r"https?://|@import|url\((?!#)", written) == []
 
 
@@ -214,10 +214,70 @@ def test_relative_paths_are_those_of_this_process(
     assert (tmp_path / "archive").is_dir()
 
 
+def test_a_report_goes_to_a_url_of_this_machine(
+    spark: SparkSession, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    with Queue.open(url, "orders", clock=clock, history=True) as queue:
+        settle(queue, "a", "b")
+    target = tmp_path / "reports" / "daily"
+    report(spark, folder=target.as_uri(), url=url, clock=clock)
+    done = report(spark, folder=target.as_uri(), url=url, clock=clock)  # replaces the first
+    assert (done.page, done.settled) == (f"{target.as_uri()}/report.html", 2)
+    assert "2 messages in 1 queue were settled." in Outline(target / "report.html").text
+    assert [row["settled"] for row in table(target, "by_queue")] == [2]
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_report_goes_to_another_file_system(
+    spark: SparkSession, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hadoop's own view of several file systems stands for one on other machines."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    java: Any = spark.sparkContext
+    settings = java._jsc.hadoopConfiguration()  # noqa: SLF001 - as the pipeline itself does
+    settings.set("fs.viewfs.mounttable.reports.link./there", (tmp_path / "there").as_uri())
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    with Queue.open(url, "orders", clock=clock, history=True) as queue:
+        settle(queue, "a", "b")
+    there = "viewfs://reports/there/daily/"
+    report(spark, folder=there, url=url, clock=clock)
+    done = report(spark, folder=there, url=url, clock=clock)  # replaces the first
+    assert (done.page, done.settled) == ("viewfs://reports/there/daily/report.html", 2)
+    target = tmp_path / "there" / "daily"
+    assert "2 messages in 1 queue were settled." in Outline(target / "report.html").text
+    assert [row["settled"] for row in table(target, "by_queue")] == [2]
+    assert sorted(each.stem for each in (target / "tables").glob("*.csv")) == TABLES
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["nosuch://host/report", "hdfs:///report"])
+def test_a_file_system_that_spark_does_not_reach_is_refused_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"^folder .*{folder.partition(':')[0]}.* local path"):
+        report(spark, folder=folder, url=f"sqlite:///{tmp_path / 'queue.db'}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_folder_may_have_a_colon_in_its_name(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = report(spark, folder="at-10:30", url=f"sqlite:///{tmp_path / 'queue.db'}")
+    assert done.page == Path("at-10:30", "report.html")
+    assert (tmp_path / done.page).is_file()
+
+
 def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="name an archive, a url, or both"):
+    with pytest.raises(ValueError, match="give an archive, a url, or both"):
         report(spark, folder=tmp_path)
-    with pytest.raises(ValueError, match=r"archive .*nowhere is not there"):
+    with pytest.raises(ValueError, match=r"archive .*nowhere does not exist"):
         report(spark, folder=tmp_path, archive=tmp_path / "nowhere")
     with pytest.raises(ValueError, match="days must be a whole number above 0"):
         report(spark, folder=tmp_path, archive=tmp_path, days=0)

@@ -35,12 +35,12 @@ def one_row(spark: SparkSession) -> DataFrame:
         ({"url": ""}, "option 'url' is missing"),
         ({"queue": ""}, "option 'queue' is missing"),
         ({"queue": "a|b"}, r"must not contain '\|'"),
-        ({"qeue": "orders"}, "option 'qeue' is not known; did you mean 'queue'"),
+        ({"qeue": "orders"}, "option 'qeue' is unknown; did you mean 'queue'"),
         ({"batchsze": "9"}, "did you mean 'batchSize'"),
         ({"batchSize": "0"}, "option 'batchSize' must be a whole number above 0"),
         ({"numPartitions": "two"}, "option 'numPartitions' must be a whole number above 0"),
         ({"mode": "merge"}, "option 'mode' must be upsert or ignore, not 'merge'"),
-        ({"lease": "soon"}, "option 'lease' must be a time such as '5 minutes', not 'soon'"),
+        ({"lease": "soon"}, "option 'lease' must be a duration such as '5 minutes', not 'soon'"),
         ({"migrate": "perhaps"}, "option 'migrate' must be true or false"),
         ({"url": "memory:"}, "url starts with 'memory', which other processes cannot reach"),
         ({"url": "ftp://host"}, "url starts with 'ftp', which names no store"),
@@ -86,11 +86,11 @@ def test_wrong_columns(one_row: DataFrame, tmp_path: Path, columns: list[str], w
         (("bad", None, PAST), "column 'payload' is null in the row with the key 'bad'"),
         (("bad", "1", None), "column 'due_at' is null in the row with the key 'bad'"),
         (("", "1", PAST), "column 'key' is empty"),
-        (("k" * 201, "1", PAST), "column 'key' has above 200 characters"),
-        (("a\0b", "1", PAST), "column 'key' has a NUL in it"),
-        (("bad", "{", PAST), "column 'payload' is no JSON in the row with the key 'bad'"),
+        (("k" * 201, "1", PAST), "column 'key' has more than 200 characters"),
+        (("a\0b", "1", PAST), "column 'key' contains a NUL"),
+        (("bad", "{", PAST), "column 'payload' is not JSON in the row with the key 'bad'"),
         (("bad", "hello", PAST), "option codec=text"),
-        (("bad", '"' + "x" * MAX_PAYLOAD_BYTES + '"', PAST), "column 'payload' has above"),
+        (("bad", '"' + "x" * MAX_PAYLOAD_BYTES + '"', PAST), "column 'payload' has more than"),
     ],
 )
 def test_wrong_values(spark: SparkSession, url: str, row: tuple[Any, ...], words: str) -> None:
@@ -101,7 +101,7 @@ def test_wrong_values(spark: SparkSession, url: str, row: tuple[Any, ...], words
 
 def test_instants_that_no_clock_shows(spark: SparkSession, url: str) -> None:
     frame = rows(spark, [("bad", "1", 2**62)], "key string, payload string, due_at long")
-    refused(frame, url, "column 'due_at' lies outside of the years 1 to 9999")
+    refused(frame, url, "column 'due_at' is outside the years 1 to 9999")
 
 
 def test_a_column_and_an_option_that_contradict_each_other(one_row: DataFrame, url: str) -> None:
@@ -116,7 +116,8 @@ def test_headers_that_are_too_long(spark: SparkSession, url: str) -> None:
     refused(
         frame,
         url,
-        "column 'headers' has a null or what is no UTF-8 in it, or takes above 8192 bytes in",
+        "column 'headers' contains a null or text that is not UTF-8, "
+        "or takes more than 8192 bytes in",
     )
 
 
@@ -124,9 +125,9 @@ def test_text_that_is_none(spark: SparkSession, url: str) -> None:
     """Spark's strings may hold any bytes."""
     latin = "string(X'4BFC6B')"
     keys = spark.sql(f"SELECT {latin} AS key, '1' AS payload, now() AS due_at")
-    refused(keys, url, r"column 'key' is no UTF-8 in the row with the key 'K.+xfck'")
+    refused(keys, url, r"column 'key' is not UTF-8 in the row with the key 'K.+xfck'")
     headers = keys.selectExpr("'a' AS key", "payload", "due_at", "map('name', key) AS headers")
-    refused(headers, url, "column 'headers' has a null or what is no UTF-8 in it")
+    refused(headers, url, "column 'headers' contains a null or text that is not UTF-8")
 
 
 def test_overwrite_is_refused(one_row: DataFrame, url: str) -> None:

@@ -93,7 +93,10 @@ def test_payloads_as_bytes(spark: SparkSession, url: str, open_plain: OpenPlain)
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ("key string, due timestamp", "column 'due' cannot be read; known are: key, payload"),
+        (
+            "key string, due timestamp",
+            "column 'due' cannot be read; the known columns are: key, payload",
+        ),
         ("due_at bigint", "column 'due_at' must be timestamp in the schema, not bigint"),
     ],
 )

@@ -279,7 +279,7 @@ def test_a_named_consumer_goes_on_where_its_lost_checkpoint_was(
 def test_wrong_options(spark: SparkSession, url: str, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="did you mean 'maxMessagesPerTrigger'"):
         stream(spark, url, maxMessagesTrigger="5")
-    with pytest.raises(PySparkException, match="option 'lease' must be a time"):
+    with pytest.raises(PySparkException, match="option 'lease' must be a duration"):
         stream(spark, url, lease="0s")
 
 

@@ -110,7 +110,7 @@ def test_a_batch_that_is_skipped_is_told_of(
         bulk.run(partial(bulk.store.record, "app", OfferCounts(), bulk.now()))
     staged = Staged("app", StageId(1, batch=-1), {5: 1}, 0)
     StreamWriter(options).commit([staged], -1)
-    assert "batch -1 of 'app' is skipped" in caplog.text
+    assert "skipping batch -1 of 'app'" in caplog.text
     assert queue.stats().total == 0
 
 
@@ -132,7 +132,7 @@ def test_a_bad_row_fails_the_batch_and_nothing_of_it_is_offered(
 ) -> None:
     inbox.put("1", [{"key": "good", "payload": "1"}, {"key": "bad", "payload": "no json"}])
     with pytest.raises(
-        PySparkException, match="'payload' is no JSON in the row with the key 'bad'"
+        PySparkException, match="'payload' is not JSON in the row with the key 'bad'"
     ):
         run_through(into(inbox.frame(), url, tmp_path))
     assert queue.stats().total == 0
@@ -161,7 +161,7 @@ def test_what_a_failed_try_staged_is_left_out(
     """One partition fails for good after another has staged its rows; then the batch is mended."""
     inbox.put("1", [{"key": "good", "payload": "1"}, {"key": "bad", "payload": "no json"}])
     split = inbox.frame().repartition(2, "key")
-    with pytest.raises(PySparkException, match="is no JSON"):
+    with pytest.raises(PySparkException, match="is not JSON"):
         run_through(into(split, url, tmp_path, batchSize="1"))
     mended = split.selectExpr("concat(key, '!') AS key", "'1' AS payload", "due_at")
     run_through(into(mended, url, tmp_path))

@@ -1,4 +1,4 @@
-"""Where the database is: an argument of every command. What it holds in secrets is not shown."""
+"""The URL of the database, an argument of every command. Its password is never shown."""
 
 import argparse
 import os
@@ -11,21 +11,21 @@ _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*:)\S*(?=@)|(password=)[^&\s]*", re.IG
 
 
 def add_url(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Let a URL come from the command line, or from the environment where `ps` does not look."""
+    """Take the URL from the command line, or from the environment, where `ps` does not show it."""
     given = os.environ.get(URL_VARIABLE)
     parser.add_argument(
         "--url",
         default=given,
         required=required and given is None,
-        help=f"for example postgresql://host/database; or set {URL_VARIABLE}",
+        help=f"the database, such as postgresql://host/name (default: ${URL_VARIABLE})",
     )
 
 
-class DiscreetParser(argparse.ArgumentParser):
-    """A parser whose complaints do not repeat passwords."""
+class PasswordHidingParser(argparse.ArgumentParser):
+    """A parser that hides passwords in its error messages."""
 
     def error(self, message: str) -> NoReturn:
-        """Complain and leave."""
+        """Print the error without passwords, and exit."""
         if message.endswith("required: --url"):
             message += f"; or set {URL_VARIABLE}"
         super().error(_PASSWORD.sub(r"\1\2***", message))

@@ -1,4 +1,4 @@
-"""From `module:function` to the function."""
+"""Find a handler by its path, which has the form `module:function`."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ from duequeue.consumer.bound_handler import BoundHandler
 
 
 def load(place: str) -> Callable[..., Any]:
-    """Import a handler, also from the folder where the command was given."""
+    """Import a handler; its module may also be in the current folder."""
     module_name, colon, path = place.partition(":")
     if not (module_name and colon and path):
         raise ValueError(f"handler must be given as module:function, not {place!r}")
@@ -24,15 +24,17 @@ def load(place: str) -> Callable[..., Any]:
             raise ValueError(f"module {module_name!r} has no {path!r}")
         found = getattr(found, name)
     if not callable(found):
-        raise ValueError(f"{place!r} is no function, but a {type(found).__name__}")  # noqa: TRY004 - the user's argument is wrong, not a type of ours
-    while isinstance(found, BoundHandler):  # and no other decorator: those are to be called
+        raise ValueError(f"{place!r} is not a function, but of type {type(found).__name__}")  # noqa: TRY004 - to the user it is a wrong argument
+    while isinstance(
+        found, BoundHandler
+    ):  # other decorators stay, because the worker must call them
         found = found.function
     function: Callable[..., Any] = found
     return function
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Tell whether a handler is awaited."""
+    """Return whether a handler must be awaited."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - how an object is called, not whether
     )
@@ -52,5 +54,5 @@ def _imported(name: str) -> object:
 
 
 def _show(error: Exception) -> None:
-    """Show what is wrong in the user's own code."""
+    """Print the traceback, which shows the mistake in the user's own code."""
     traceback.print_exception(error)

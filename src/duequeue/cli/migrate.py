@@ -1,4 +1,4 @@
-"""`duequeue migrate`: create the tables, or print the statements that do."""
+"""`duequeue migrate` creates or updates the tables, or prints the statements that create them."""
 
 import argparse
 from typing import Any
@@ -12,17 +12,23 @@ from duequeue.drive.steps import drive
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the command."""
-    parser = commands.add_parser("migrate", help="bring a database's tables up to date")
+    """Add the command and its arguments."""
+    parser = commands.add_parser(
+        "migrate",
+        help="bring the tables of a database up to date",
+        description="Create the tables of a database, or bring them up to date.",
+    )
     add_url(parser)
     parser.add_argument(
-        "--sql", action="store_true", help="print the statements instead of running them"
+        "--sql",
+        action="store_true",
+        help="print the statements that create the tables, and contact nothing",
     )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Migrate, or print."""
+    """Migrate the database, or print the statements."""
     backend = backend_for(given.url)
     if given.sql:
         print(backend.schema_script())

@@ -1,4 +1,4 @@
-"""What a worker is told to do: by signals, and in a crew by its parent."""
+"""Requests to stop a worker or a job, which come from signals or from a parent process."""
 
 import signal
 import socket
@@ -11,68 +11,68 @@ from typing import Protocol
 from duequeue.process.stop_signals import STOP_SIGNALS, answered_by
 
 
-class Order(Enum):
+class StopRequest(Enum):
     """How to stop."""
 
     STOP = "stop"
     STOP_NOW = "stop now"
 
 
-class Orders(Protocol):
-    """Where orders come from."""
+class StopRequests(Protocol):
+    """A source of stop requests."""
 
-    def await_order(self, seconds: float) -> Order | None:
-        """Wait for the next; None if none came in time."""
+    def await_request(self, seconds: float) -> StopRequest | None:
+        """Wait for the next request; return None if none comes in time."""
 
 
 class Signals:
-    """SIGTERM and SIGINT as orders: the first to stop in good order, the others at once."""
+    """SIGTERM and SIGINT as requests: the first is for a clean stop, later ones for a hard stop."""
 
     def __init__(self, incoming: socket.socket) -> None:
         self.incoming = incoming  # readable once a signal has come
-        self._heard = 0
+        self._received = 0
 
-    def take(self) -> Order:
-        """Return the order that a signal stands for."""
+    def take(self) -> StopRequest:
+        """Return the request that a received signal stands for."""
         self.incoming.recv(1)
-        self._heard += 1
-        return Order.STOP if self._heard == 1 else Order.STOP_NOW
+        self._received += 1
+        return StopRequest.STOP if self._received == 1 else StopRequest.STOP_NOW
 
-    def await_order(self, seconds: float) -> Order | None:
-        """Wait for the next; None if none came in time."""
+    def await_request(self, seconds: float) -> StopRequest | None:
+        """Wait for the next request; return None if none comes in time."""
         return self.take() if wait([self.incoming], seconds) else None
 
 
-class FromParent:
-    """Orders of a crew's member.
+class SignalsAndParent:
+    """Requests to one of several worker processes.
 
-    A signal may reach the whole crew at once and be passed on by the parent too, so that here a
-    second one means nothing new. When the parent is gone, it is time to stop.
+    A signal may reach all processes at once and also be passed on by the parent, so here a second
+    signal adds nothing. A parent that is gone counts as a request to stop.
     """
 
     def __init__(self, signals: Signals, parent: "Connection[object, object]") -> None:
         self._signals = signals
         self._parent: Connection[object, object] | None = parent
 
-    def await_order(self, seconds: float) -> Order | None:
-        """Wait for the next; None if none came in time."""
-        lines = [] if self._parent is None else [self._parent]
-        ready = wait([self._signals.incoming, *lines], seconds)
+    def await_request(self, seconds: float) -> StopRequest | None:
+        """Wait for the next request; return None if none comes in time."""
+        pipes = [] if self._parent is None else [self._parent]
+        ready = wait([self._signals.incoming, *pipes], seconds)
         if self._parent is not None and self._parent in ready:
             try:
-                return Order(self._parent.recv())
+                return StopRequest(self._parent.recv())
             except (EOFError, OSError):
                 self._parent = None
-                return Order.STOP
+                return StopRequest.STOP
         if ready:
             self._signals.take()
-            return Order.STOP
+            return StopRequest.STOP
         return None
 
 
 @contextmanager
 def listening_to_signals() -> Iterator[Signals]:
-    """Turn signals into orders, also those that were held back until now."""
+    """Turn signals into requests, including those that were blocked until now."""
     incoming, outgoing = socket.socketpair()
     outgoing.settimeout(0)
 
@@ -86,8 +86,8 @@ def listening_to_signals() -> Iterator[Signals]:
 
 
 @contextmanager
-def holding_signals_back() -> Iterator[None]:
-    """Let none be lost on a process that starts: it is born with them held back."""
+def signals_blocked() -> Iterator[None]:
+    """Block signals while a process is started; it inherits the block, so it loses no signal."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A screen whose last line is ours; whatever else is printed goes above it."""
+"""A terminal with a status line at the bottom; all other output goes above that line."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ ERASE_LINE = "\r\x1b[K"
 
 
 class Terminal:
-    """Standard output; `live` if somebody looks at it."""
+    """Standard output; `live` means that it is a terminal."""
 
     def __init__(self) -> None:
         self._screen = sys.stdout
@@ -21,7 +21,7 @@ class Terminal:
         self.live = self._screen.isatty()
 
     def show(self, line: str) -> None:
-        """Replace the last line."""
+        """Replace the status line."""
         with self._lock:
             self._shown = line[: shutil.get_terminal_size().columns - 3]  # room for ^C
             if self._at_line_start:
@@ -29,7 +29,7 @@ class Terminal:
                 self._screen.flush()
 
     def print(self, line: str) -> None:
-        """Print a line that stays, in place of the last one."""
+        """Print a line that stays, in place of the status line."""
         with self._lock:
             self._shown = ""
             self._screen.write(f"{ERASE_LINE if self.live else ''}{line}\n")
@@ -37,7 +37,7 @@ class Terminal:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Let what others print go above the last line, in this process and the ones it starts."""
+        """Move all other output above the status line, also that of processes started here."""
         with (
             redirect_stdout(self._above(sys.stdout)),
             redirect_stderr(self._above(sys.stderr)),
@@ -45,7 +45,7 @@ class Terminal:
             yield
 
     def write_above(self, stream: TextIO, text: str) -> int:
-        """Print for others, who may stop in the middle of a line."""
+        """Print text above the status line; it may end in the middle of a line."""
         with self._lock:
             if self._at_line_start:
                 stream.write(ERASE_LINE)
@@ -62,14 +62,14 @@ class Terminal:
 
 
 class Above:
-    """A stream that prints above the last line of a terminal."""
+    """A stream that prints above the status line of a terminal."""
 
     def __init__(self, terminal: Terminal, stream: TextIO) -> None:
         self._terminal = terminal
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Print."""
+        """Print text above the status line."""
         return self._terminal.write_above(self._stream, text) if text else 0
 
     def __getattr__(self, name: str) -> Any:

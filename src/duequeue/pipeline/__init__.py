@@ -1,4 +1,4 @@
-"""Jobs on Spark over whole queues: plain functions, and `duequeue pipeline …`."""
+"""Jobs on Spark over whole queues, as plain functions and as `duequeue pipeline …`."""
 
 from duequeue.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""A folder on any file system that Spark reaches: local, shared, HDFS."""
+"""A folder on any file system that Spark can reach, such as a local disk or HDFS."""
 
 import fcntl
 import os
@@ -6,25 +6,37 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _PATTERN = re.compile(r"[*?\[\]{}]")  # Spark would look for everything that matches
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 class Folder:
-    """Names are relative to the folder, with slashes."""
+    """A folder whose files are read, written and moved by name; names are relative to it."""
 
-    def __init__(self, spark: SparkSession, path: str | Path) -> None:
+    def __init__(self, spark: SparkSession, path: str | Path, argument: str = "folder") -> None:
         given = str(path)
         if not given or _PATTERN.search(given):
-            raise ValueError(f"folder must be a path without any of * ? [ ] {{ }}, not {given!r}")
+            raise ValueError(
+                f"{argument} must be a path without any of * ? [ ] {{ }}, not {given!r}"
+            )
         self.path = absolute_path(given)
         context: Any = spark.sparkContext
         self._jvm = context._jvm  # noqa: SLF001 - the only way to the file systems of Spark
-        self._files = self._at("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        try:
+            self._files = self._at("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+            self.has("")  # a server that does not answer is reported now, not after the work
+        except (Py4JJavaError, PySparkException) as error:
+            raise ValueError(
+                f"{argument} cannot be reached from Spark ({_reason(error)}): give a local path, "
+                "or the URL of a file system that Spark is set up for"
+            ) from error
         self._local = self._files.getScheme() == "file"
 
     def of(self, name: str) -> str:
@@ -32,13 +44,13 @@ class Folder:
         return f"{self.path}/{name}" if name else self.path
 
     def names(self, name: str = "") -> list[str]:
-        """List what lies there, sorted; nothing if there is no such folder."""
+        """List what a folder contains, sorted; return [] if there is no such folder."""
         if not self.has(name):
             return []
         return sorted(each.getPath().getName() for each in self._files.listStatus(self._at(name)))
 
     def has(self, name: str) -> bool:
-        """Tell whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
         return bool(self._files.exists(self._at(name)))
 
     def read(self, name: str) -> bytes:
@@ -52,7 +64,7 @@ class Folder:
     def write(self, name: str, content: bytes) -> None:
         """Write a new small file, which is there as a whole or not at all."""
         half = f"{name}.half"
-        stream = self._files.create(self._at(half), True)  # noqa: FBT003 - Java knows no keywords
+        stream = self._files.create(self._at(half), True)  # noqa: FBT003 - Java has no keyword arguments
         try:
             stream.write(content)
         finally:
@@ -60,8 +72,23 @@ class Folder:
         self.keep(half)
         self.move(half, name)
 
+    @contextmanager
+    def written_locally(self) -> Iterator[Path]:
+        """Yield a folder on this machine; the files that the block writes there end up in this one.
+
+        They replace earlier files of the same names.
+        """
+        if self._local:
+            yield self._here("")
+            return
+        with TemporaryDirectory(prefix="duequeue-") as name:
+            yield Path(name)
+            for file in Path(name).rglob("*"):
+                if file.is_file():
+                    self._upload(file, file.relative_to(name).as_posix())
+
     def move(self, name: str, to: str) -> None:
-        """Move a file at once, and see to it that its place outlives a loss of power."""
+        """Move a file in one step, and make sure that its new place survives a power failure."""
         target = self._at(to)
         self._files.mkdirs(target.getParent())
         if not self._files.rename(self._at(name), target):
@@ -72,9 +99,9 @@ class Folder:
                 _to_disk(each)
 
     def keep(self, name: str) -> None:
-        """See to it that a file, or a folder with all that is in it, outlives a loss of power.
+        """Make sure that a file, or a folder with all its contents, survives a power failure.
 
-        Other file systems than the local one do that by themselves.
+        Only a local file system needs this; the others do it by themselves.
         """
         if self._local:
             kept = self._here(name)
@@ -82,12 +109,12 @@ class Folder:
                 _to_disk(each)
 
     def delete(self, name: str) -> None:
-        """Delete a folder with all that is in it, if it is there."""
-        self._files.delete(self._at(name), True)  # noqa: FBT003 - Java knows no keywords
+        """Delete a folder with all its contents, if it exists."""
+        self._files.delete(self._at(name), True)  # noqa: FBT003 - Java has no keyword arguments
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep others out for as long as the block lasts, where the file system can do that."""
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out during the block, on file systems that can lock a file."""
         if not self._local:
             yield
             return
@@ -103,17 +130,34 @@ class Folder:
                 ) from None
             yield
 
+    def _upload(self, file: Path, name: str) -> None:
+        source = self._jvm.org.apache.hadoop.fs.Path(file.as_uri())
+        self._files.mkdirs(self._at(name).getParent())
+        delete_source, overwrite = False, True
+        self._files.copyFromLocalFile(delete_source, overwrite, source, self._at(name))
+
     def _at(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.of(name))
 
     def _here(self, name: str) -> Path:
-        """Return where a name lies on this machine."""
+        """Return where a name is on this machine."""
         return Path(self._at(name).toUri().getPath())
 
 
+def is_url(path: str | Path) -> bool:
+    """Return whether a path names its file system, such as hdfs://host/folder or file:///folder."""
+    return _URL.match(str(path)) is not None
+
+
 def absolute_path(given: str) -> str:
-    """Return the path for Java, whose working folder is that of its start."""
-    return given.rstrip("/") if _SCHEME.match(given) else str(Path(given).absolute())
+    """Return a path that Java can use, which may have been started in another folder."""
+    return given.rstrip("/") if is_url(given) else str(Path(given).absolute())
+
+
+def _reason(error: Py4JJavaError | PySparkException) -> str:
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getMessage())
+    return str(error)
 
 
 def _to_disk(path: Path) -> None:

@@ -12,7 +12,8 @@ from duequeue.port.history_table import DayBounds
 
 ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
 
-# What a row is known by. Ids begin anew in a new database, which may have the same archive.
+# These columns identify a row. The id is not enough, because a new database, whose ids start again
+# at 1, may use the same archive.
 IDENTITY = ["id", "key", "settled_at"]
 
 
@@ -24,7 +25,7 @@ def live_rows(spark: SparkSession, url: str, day: date, bounds: DayBounds) -> Da
 
 
 def archived_rows(spark: SparkSession, folder: Folder, first: date, last: date) -> DataFrame:
-    """Read the days of an archive from one to another; queues keep names that look like numbers."""
+    """Read the days of an archive; the schema keeps queue names that look like numbers as text."""
     days = [name for name in folder.names() if day_folder(first) <= name <= day_folder(last)]
     if not days:
         return spark.createDataFrame([], ARCHIVED)

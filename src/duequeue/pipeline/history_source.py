@@ -1,4 +1,4 @@
-"""Where Spark reads the history of a database: one day, between two ids, part by part."""
+"""The data source for the history of a database: one day between two ids, read in parts."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -45,14 +45,14 @@ class HistorySource(DataSource):
         return SETTLED
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
-        """Read on executors."""
+        """Return the reader, which reads on executors."""
         given = self.options
         bounds = DayBounds(*(int(given[name]) for name in DayBounds._fields))
         return HistoryReader(given["url"], date.fromisoformat(given["day"]), bounds)
 
 
 class IdRange(NamedTuple):
-    """Ids above one and up to another."""
+    """The ids above `after_id`, up to and including `until_id`."""
 
     after_id: int
     until_id: int
@@ -65,7 +65,7 @@ class HistoryPartition(InputPartition):
 
 
 class HistoryReader(DataSourceReader):
-    """Opens the history once for each part; the driver holds no rows."""
+    """Opens the history once for each part; the driver itself holds no rows."""
 
     def __init__(self, url: str, day: date, bounds: DayBounds) -> None:
         self._url = url
@@ -86,7 +86,7 @@ class HistoryReader(DataSourceReader):
 
 
 def id_ranges(bounds: DayBounds, most_rows: int) -> list[IdRange]:
-    """Cut a day into equal ranges of ids, of so many rows if they lie evenly."""
+    """Cut a day into equal ranges of ids, of at most `most_rows` rows if ids are spread evenly."""
     parts = max(1, ceil(bounds.rows / most_rows))
     before, ids = bounds.first_id - 1, bounds.last_id - bounds.first_id + 1
     cuts = [before + ids * number // parts for number in range(parts + 1)]
@@ -94,13 +94,13 @@ def id_ranges(bounds: DayBounds, most_rows: int) -> list[IdRange]:
 
 
 def queue_and_type(kind: str) -> tuple[str, str]:
-    """Return what a kind of message is made of."""
+    """Split a kind of message into the names of its queue and its payload type."""
     queue, _, type_name = kind.partition("|")
     return queue, type_name
 
 
 def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
-    """Return rows as Spark takes them."""
+    """Return rows as an Arrow batch for Spark."""
     ids, kinds, keys, due, delivered, settled, attempts, outcomes = zip(*rows, strict=True)
     names = [queue_and_type(kind) for kind in kinds]
     columns = {

@@ -1,9 +1,9 @@
-"""`migrate`: a queue moves from one database to another while both are in use.
+"""`migrate` moves a queue from one database to another while both are in use.
 
-Each round leases what nobody holds at the source, due or not, offers it at the target, and then
-deletes it at the source. What a consumer holds stays until it is settled there; once there is
-nothing else, the last round is over. Run again after a crash, with the same checkpoint, a round
-that was offered is not offered again.
+Each round leases the messages that nobody holds at the source, due or not, offers them at the
+target, and then deletes them at the source. A message that a consumer holds stays at the source
+until it is settled; when only such messages are left, the job ends. After a crash, a run with the
+same checkpoint does not offer the messages of a finished round again.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.progress import Progress, Silence
+from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.open_bulk import OpenBulk
@@ -24,12 +24,12 @@ from duequeue.spark.options import parse
 from duequeue.spark.source import DueQueueSource
 
 OBSERVED = "migrated"
-# Producers may be faster than we are.
+# Producers may offer faster than the job moves.
 MOST_ROUNDS = 100
 
 
 class Migrated(NamedTuple):
-    """How many messages have moved, and how many are left: leased, or offered since."""
+    """How many messages have moved, and how many are left because they are leased or new."""
 
     moved: int
     left: int
@@ -49,18 +49,18 @@ def migrate(
 ) -> Migrated:
     """Move every message that nobody holds from the URL `source` to the URL `target`.
 
-    Of a key that both have, the source's message counts; once producers have `switched` to the
-    target, the target's.
+    If both databases have a key, the source's message wins. Once producers have `switched` to the
+    target, the target's message wins.
     """
     source, target = absolute(source), absolute(target)
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
-    # What cannot be decoded moves as well: it is for a consumer there to bury.
+    # Payloads that cannot be decoded move too; a consumer of the target will bury them.
     writing = {"url": target, "queue": queue, "codec": codec, "anyPayload": "true"}
     with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
-        _check_apart(old, new)
-    told, totals = progress or Silence(), BatchTotals(OBSERVED)
-    told.step(f"moving {queue}")
-    path = Folder(spark, checkpoint).path
+        _check_different(old, new)
+    reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
+    reporter.step(f"moving {queue}")
+    path = Folder(spark, checkpoint, "checkpoint").path
     left = _Left(free=0, held=0)
     for _ in range(MOST_ROUNDS):
         writer = (
@@ -73,7 +73,7 @@ def migrate(
             spark,
             writer,
             totals,
-            lambda counts: told.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
+            lambda counts: reporter.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
             forever=False,
         )
         left = _left(reading)
@@ -92,14 +92,16 @@ def _messages(spark: SparkSession, reading: dict[str, Any], *, switched: bool) -
     )
 
 
-def _check_apart(old: OpenBulk, new: OpenBulk) -> None:
-    """Refuse one database under two names: what was offered there would be what is deleted."""
+def _check_different(old: OpenBulk, new: OpenBulk) -> None:
+    """Refuse one database under two URLs, because the job would delete what it has just offered."""
     mark = str(uuid4())
     new.run(partial(new.store.record, mark, OfferCounts(), new.now()))
     seen = old.run(partial(old.store.take_record, mark))
     new.run(partial(new.store.take_record, mark))
     if seen is not None:
-        raise ValueError("target must be another database than source, but both are the same")
+        raise ValueError(
+            "target must be another database than source, but both URLs name the same one"
+        )
 
 
 class _Left(NamedTuple):

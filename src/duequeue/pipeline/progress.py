@@ -1,4 +1,4 @@
-"""Telling how far a job is."""
+"""How far a job is, reported while it runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,34 +11,39 @@ INTERVAL_SECONDS = 0.5
 
 
 class Progress(Protocol):
-    """Whoever wants to know."""
+    """Receives reports on how far a job is."""
 
     def step(self, what: str) -> None:
-        """Something begins."""
+        """Report that a step begins."""
 
     def at(self, what: str, done: int, parts: int) -> None:
-        """So many of its parts are done."""
+        """Report how many of a step's parts are done."""
 
     def still(self, line: str) -> None:
-        """It goes on, and nobody knows for how long."""
+        """Report how a step without a known end is going."""
 
 
-class Silence:
-    """Nobody wants to know."""
+class NoProgress:
+    """Ignores every report."""
 
     def step(self, what: str) -> None:
-        """Say nothing."""
+        """Ignore it."""
 
     def at(self, what: str, done: int, parts: int) -> None:
-        """Say nothing."""
+        """Ignore it."""
 
     def still(self, line: str) -> None:
-        """Say nothing."""
+        """Ignore it."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, in the singular or the plural."""
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 @contextmanager
-def following(spark: SparkSession, progress: Progress, what: str) -> Iterator[None]:
-    """Tell how far Spark is with what the block asks of it."""
+def spark_progress(spark: SparkSession, progress: Progress, what: str) -> Iterator[None]:
+    """Report how far Spark is with the work that the block starts."""
     progress.step(what)
     over = Event()
     follower = Thread(target=_follow, args=(spark, progress, what, over), daemon=True)

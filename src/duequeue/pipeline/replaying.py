@@ -1,4 +1,4 @@
-"""`replay`: what was archived is offered again, filtered, at new times."""
+"""`replay` offers archived messages again, filtered and at new times."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
 from duequeue.spark.open_bulk import OpenBulk
@@ -17,7 +17,7 @@ from duequeue.spark.options import parse
 
 
 class Replayed(NamedTuple):
-    """What became of the messages."""
+    """How many messages were created, updated and ignored."""
 
     offered: OfferCounts
 
@@ -35,16 +35,17 @@ def replay(
     mode: str = "ignore",
     **options: Any,
 ) -> Replayed:
-    """Offer the messages of a Parquet archive again, as SQL expressions over its columns say.
+    """Offer the messages of a Parquet archive again.
 
-    A key that is in the queue is left alone, unless `mode` is upsert; so a second run changes
-    nothing. Of a key that is archived several times, the last due is offered.
+    `where`, `due` and `payload` are SQL expressions over its columns. A key that is already in the
+    queue is left alone unless `mode` is upsert, so a second run changes nothing. If a key is
+    archived more than once, the message with the last due time is offered.
     """
     url, given = absolute(url), {**options, "mode": mode}
     OpenBulk(parse({**given, "url": url, "queue": queue})).close()
     frame = archive if isinstance(archive, DataFrame) else _read(spark, archive)
     messages = replayable(frame, where, due, payload)
-    with following(spark, progress or Silence(), f"replaying into {queue}"):
+    with spark_progress(spark, progress or NoProgress(), f"replaying into {queue}"):
         return Replayed(offer(messages, url=url, queue=queue, **given))
 
 
@@ -52,8 +53,8 @@ def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFram
     """Return the messages to offer: one for each key, at its new time."""
     if payload == "payload" and "payload" not in frame.columns:
         raise ValueError(
-            "archive has no column 'payload', as a history has none: give payload as an SQL "
-            f"expression over its columns, which are: {', '.join(frame.columns)}"
+            "archive has no column 'payload', because a history keeps no payloads: give payload as "
+            f"an SQL expression over its columns, which are: {', '.join(frame.columns)}"
         )
     chosen = frame.where(_expression("where", where, frame))
     headers = ["headers"] if "headers" in frame.columns else []
@@ -73,12 +74,14 @@ def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFram
 
 
 def _read(spark: SparkSession, archive: str | Path) -> DataFrame:
-    path = Folder(spark, archive).path
+    path = Folder(spark, archive, "archive").path
     try:
         return spark.read.parquet(path)
     except AnalysisException as error:
         if error.getCondition() in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}:
-            raise ValueError(f"archive {path!r} is not there, or has no Parquet in it") from None
+            raise ValueError(
+                f"archive {path!r} does not exist, or contains no Parquet files"
+            ) from None
         raise
 
 
@@ -88,6 +91,8 @@ def _expression(argument: str, text: str, frame: DataFrame) -> Column:
     try:
         frame.select(column)
     except AnalysisException as error:
-        told = str(error).partition(". SQLSTATE")[0]
-        raise ValueError(f"{argument} is no SQL over the archive's columns: {told}") from None
+        reason = str(error).partition(". SQLSTATE")[0]
+        raise ValueError(
+            f"{argument} is not valid SQL over the archive's columns: {reason}"
+        ) from None
     return column

@@ -1,4 +1,4 @@
-"""Streaming queries that a job waits for: counted as they go, stopped by Ctrl-C."""
+"""Streaming queries that a job waits for; they are counted as they run, and Ctrl-C stops them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,22 +9,22 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from duequeue.spark.session import activate
 
-SECONDS = 1
+REPORT_SECONDS = 1
 
 # The counts of one micro-batch, by name.
 Counts = dict[str, int]
 
 
 class BatchTotals:
-    """Adds up what each micro-batch of a query has observed, once each."""
+    """Adds up the counts of a query's micro-batches, each batch once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._last_batch = -1
         self.counts: Counts = {}
 
-    def look(self, query: StreamingQuery) -> None:
-        """Take note of batches that are done since the last look."""
+    def update(self, query: StreamingQuery) -> None:
+        """Add the batches that have finished since the last call."""
         for done in query.recentProgress:
             if done.batchId > self._last_batch and self._name in done.observedMetrics:
                 self._last_batch = done.batchId
@@ -36,19 +36,19 @@ def run_query(
     spark: SparkSession,
     writer: DataStreamWriter,
     totals: BatchTotals,
-    told: Callable[[Counts], None],
+    report: Callable[[Counts], None],
     *,
     forever: bool,
 ) -> None:
-    """Run until everything that was there at the start is done; or forever, until Ctrl-C."""
+    """Run until all that was there at the start is done, or forever, which means until Ctrl-C."""
     trigger: Any = {"processingTime": "0 seconds"} if forever else {"availableNow": True}
     activate(spark)
     query = writer.trigger(**trigger).start()
     try:
-        while not query.awaitTermination(SECONDS):
-            totals.look(query)
-            told(totals.counts)
+        while not query.awaitTermination(REPORT_SECONDS):
+            totals.update(query)
+            report(totals.counts)
     finally:
-        # What was being handled stays leased, and comes again when the job is run again.
+        # Messages that were being handled stay leased, and the next run delivers them again.
         query.stop()
-    totals.look(query)
+    totals.update(query)

@@ -1,4 +1,4 @@
-"""DueQueue on Spark: `format("duequeue")`, and a bulk offer that tells its counts."""
+"""DueQueue on Spark: `format("duequeue")`, and a bulk offer that returns its counts."""
 
 from duequeue.errors import MissingExtra
 from duequeue.port.bulk import OfferCounts

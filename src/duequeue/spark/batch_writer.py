@@ -1,4 +1,4 @@
-"""`df.write.format("duequeue")`: a bulk offer."""
+"""`df.write.format("duequeue")` offers a DataFrame in bulk."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 @dataclass
 class OfferedPartition(WriterCommitMessage):
-    """What became of one partition."""
+    """How many messages of one partition were created, updated and ignored."""
 
     counts: OfferCounts
 
@@ -28,7 +28,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> OfferedPartition:
-        """Offer one partition, expecting new keys until the first that is not."""
+        """Offer one partition; expect every key to be new until a chunk has one that is not."""
         options, total, expect_new = self._options, OfferCounts(), True
         with OpenBulk(options) as bulk:
             for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS):
@@ -42,7 +42,7 @@ class BatchWriter(DataSourceArrowWriter):
         return OfferedPartition(total)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Leave a note of the counts, if a run was named."""
+        """Record the counts of the whole write if it has a run id."""
         if self._options.run_id is None:
             return
         total = OfferCounts()

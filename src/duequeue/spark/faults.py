@@ -1,4 +1,4 @@
-"""What keeps a row from being offered: told row by row, for whole Arrow batches at once."""
+"""The reasons why rows cannot be offered, found for a whole Arrow batch at once."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _decode_json = JsonCodec().decode
 
 
 class Fault(NamedTuple):
-    """A column, in which rows it is wrong, in what way, and what may help."""
+    """A column, the rows in which it is wrong, the fault, and a remedy if there is one."""
 
     column: str
     rows: pa.Array
@@ -24,45 +24,46 @@ class Fault(NamedTuple):
 
 
 def faults(columns: Mapping[str, pa.Array], *, only_json: bool) -> Iterator[Fault]:
-    """Check the columns of messages; instants are milliseconds."""
+    """Find every fault in the columns of messages, whose instants are in milliseconds."""
     for name, column in columns.items():
         if name != "headers":
             yield Fault(name, pc.is_null(column), "is null")
-    yield from _of_keys(columns["key"])
-    yield from _of_payloads(columns["payload"], only_json=only_json)
+    yield from _key_faults(columns["key"])
+    yield from _payload_faults(columns["payload"], only_json=only_json)
     due = columns["due_at"]
     beyond = pc.or_(pc.less(due, EARLIEST), pc.greater(due, LATEST))
-    yield Fault("due_at", beyond, "lies outside of the years 1 to 9999")
+    yield Fault("due_at", beyond, "is outside the years 1 to 9999")
     if "headers" in columns:
         wrong = [not _are_headers(pairs) for pairs in columns["headers"]]
         yield Fault(
             "headers",
             pa.array(wrong, pa.bool_()),
-            f"has a null or what is no UTF-8 in it, or takes above {MAX_HEADERS_BYTES} bytes",
+            "contains a null or text that is not UTF-8, "
+            f"or takes more than {MAX_HEADERS_BYTES} bytes",
         )
 
 
-def _of_keys(keys: pa.Array) -> Iterator[Fault]:
-    yield Fault("key", _is_no_text(keys), "is no UTF-8", "decode(…) it from what it is")
+def _key_faults(keys: pa.Array) -> Iterator[Fault]:
+    yield Fault("key", _are_not_text(keys), "is not UTF-8", "decode(…) it from its real encoding")
     lengths = pc.utf8_length(keys)
     yield Fault("key", pc.equal(lengths, 0), "is empty")
     long = pc.greater(lengths, MAX_KEY_LENGTH)
-    yield Fault("key", long, f"has above {MAX_KEY_LENGTH} characters")
-    yield Fault("key", pc.match_substring(keys, "\0"), "has a NUL in it")
+    yield Fault("key", long, f"has more than {MAX_KEY_LENGTH} characters")
+    yield Fault("key", pc.match_substring(keys, "\0"), "contains a NUL")
 
 
-def _of_payloads(payloads: pa.Array, *, only_json: bool) -> Iterator[Fault]:
+def _payload_faults(payloads: pa.Array, *, only_json: bool) -> Iterator[Fault]:
     above = pc.greater(pc.binary_length(payloads), MAX_PAYLOAD_BYTES)
-    yield Fault("payload", above, f"has above {MAX_PAYLOAD_BYTES} bytes")
+    yield Fault("payload", above, f"has more than {MAX_PAYLOAD_BYTES} bytes")
     if only_json:
-        # What is no JSON would be buried by the first consumer that polls it.
+        # A consumer would bury a payload that is not JSON as soon as it polls it.
         wrong = [payload is not None and not _is_json(payload) for payload in payloads.to_pylist()]
         remedy = "use to_json(…), or the option codec=text for plain text"
-        yield Fault("payload", pa.array(wrong, pa.bool_()), "is no JSON", remedy)
+        yield Fault("payload", pa.array(wrong, pa.bool_()), "is not JSON", remedy)
 
 
-def _is_no_text(keys: pa.Array) -> pa.Array:
-    """Spark's strings hold any bytes, and so do Arrow's that come from there."""
+def _are_not_text(keys: pa.Array) -> pa.Array:
+    """Mark the keys that are not UTF-8; strings from Spark may hold any bytes."""
     try:
         keys.cast(pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""Keeps leases alive while a micro-batch runs."""
+"""Leases are kept alive while a micro-batch runs."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ logger = logging.getLogger("duequeue.spark")
 
 
 class Heartbeat:
-    """Calls `extend` at once and then every so many seconds, on a thread of its own."""
+    """Calls `extend` at once and then at a regular interval, on its own thread."""
 
     def __init__(self, extend: Callable[[], object], seconds: float) -> None:
         self._extend = extend
@@ -22,7 +22,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop before the next beat, and wait for the one under way, if it does not take long."""
+        """Start no further call, and wait a few seconds for one that is already running."""
         self._stopped.set()
         self._thread.join(LAST_BEAT_SECONDS)
 
@@ -32,6 +32,6 @@ class Heartbeat:
                 self._extend()
             except QueueClosed:
                 return
-            except Exception:  # whatever it is, the leases are still to be kept
-                logger.exception("leases were not extended; trying again")
+            except Exception:  # whatever went wrong, the leases must be kept alive
+                logger.exception("could not extend the leases, and will try again")
             self._stopped.wait(self._seconds)

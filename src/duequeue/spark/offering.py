@@ -1,4 +1,4 @@
-"""A bulk offer that tells what became of it."""
+"""A bulk offer that returns its counts."""
 
 from functools import partial
 from uuid import uuid4
@@ -14,7 +14,7 @@ from duequeue.spark.source import DueQueueSource
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("duequeue")` known where Spark does not find it by itself."""
+    """Register `format("duequeue")` in a session that does not find it by itself."""
     spark.dataSource.register(DueQueueSource)
 
 
@@ -23,8 +23,8 @@ def offer(
 ) -> OfferCounts:
     """Offer a DataFrame and count what was created, updated and ignored.
 
-    Rows of the same key are brought together first, so that they are offered by one writer;
-    `distribute=False` spares that shuffle where each key comes once.
+    Rows with the same key are first brought together, so that a single writer offers them.
+    `distribute=False` saves that shuffle if each key occurs only once.
     """
     run_id = str(uuid4())
     given = {**options, "url": url, "queue": queue, "runId": run_id}
@@ -37,8 +37,8 @@ def offer(
         counts = bulk.run(partial(bulk.store.take_record, run_id))
     if counts is None:
         raise StoreError(
-            f"the DataFrame was offered to {queue!r}, but the note of what became of it is gone: "
-            "the connection was lost as it was read, or somebody removed it from "
+            f"the DataFrame was offered to {queue!r}, but its counts are missing, because the "
+            "connection was lost while they were read, or because somebody removed them from "
             "duequeue_stream_commit"
         )
     return counts

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from duequeue.backoff import RetryPolicy
 from duequeue.clock import SystemClock
@@ -15,13 +14,14 @@ from duequeue.flows.context import TOLD_AHEAD
 from duequeue.instants import to_millis
 from duequeue.port.bulk import BulkStore, Snapshots
 from duequeue.port.store import Steps
+from duequeue.process.closing import Closing
 from duequeue.spark.options import Options
 
 T = TypeVar("T")
 
 
-class OpenBulk:
-    """Runs bulk operations, blocking, each tried again while the database is unavailable."""
+class OpenBulk(Closing):
+    """Runs bulk operations, which block, and retries them while the database is unavailable."""
 
     def __init__(self, options: Options) -> None:
         self._backend = bulk_backend_for(options.url)
@@ -41,7 +41,7 @@ class OpenBulk:
             raise
 
     def run(self, operation: Callable[[], Steps[T]]) -> T:
-        """Run one operation in one transaction."""
+        """Run one operation in one transaction, and return its result."""
         return drive(retrying(RetryPolicy(), operation), self._perform)
 
     def now(self) -> int:
@@ -49,25 +49,14 @@ class OpenBulk:
         return to_millis(self._clock.now())
 
     def announce(self, due_at: int) -> None:
-        """Wake the waiting consumers of every process, if that is due soon."""
+        """Wake the waiting consumers of every process if a message is due soon."""
         if due_at <= self.now() + TOLD_AHEAD:
             self.run(partial(self.store.notify, due_at))
 
     def snapshots(self) -> Snapshots:
-        """Return the way to read all of the queue."""
+        """Return the reader of whole-queue snapshots."""
         return self._backend.snapshots(self.store.kind_id)
 
     def close(self) -> None:
         """Give the connections back."""
         self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

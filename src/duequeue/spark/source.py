@@ -1,4 +1,4 @@
-"""The data source that Spark knows as `duequeue`."""
+"""The data source that Spark calls `duequeue`."""
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -21,27 +21,27 @@ class DueQueueSource(DataSource):
         return "duequeue"
 
     def schema(self) -> StructType:
-        """Return every column; a schema of the user's own may name fewer."""
+        """Return every column; users may give a schema with fewer."""
         return full_schema(parse(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:
-        """Read a snapshot."""
+        """Return the reader of a snapshot."""
         options = parse(self.options)
         check_schema(schema, options)
         return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
-        """Deliver micro-batches."""
+        """Return the reader of a stream, which delivers micro-batches."""
         options = parse(self.options)
         check_schema(schema, options, leased=True)
         return StreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
-        """Offer a DataFrame."""
+        """Return the writer that offers a DataFrame."""
         return BatchWriter(self._checked(schema, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802 - Spark's signature
-        """Offer a stream, each micro-batch exactly once."""
+        """Return the writer that offers each micro-batch of a stream exactly once."""
         return StreamWriter(self._checked(schema, overwrite=overwrite))
 
     def _checked(self, schema: StructType, *, overwrite: bool) -> Options:

@@ -1,4 +1,4 @@
-"""What a streaming query has leased: the batch it works on, and the next one ahead of it."""
+"""The leases of a streaming query: the batch that it works on, and the one after it."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -11,17 +11,17 @@ from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
 
-# Spark asks a hundred times a second when there is nothing to do.
-LOOK_EVERY = 0.1
-# Smaller slices would cost more to start than to read.
+# An idle Spark asks a hundred times a second, and the database is asked less often.
+LOOK_SECONDS = 0.1
+# Smaller slices would take longer to start than to read.
 SLICE_ROWS = 1000
 NO_LIMIT = 2**63 - 1
 
 
 class RunLimit(NamedTuple):
-    """What a run takes that ends by itself: how far it reaches, and about how many messages.
+    """Which messages a run leases before it ends by itself, and about how many.
 
-    Messages that are changed all the time are within its reach all the time.
+    The number is needed because messages that keep changing never leave its reach.
     """
 
     reach: Reach
@@ -29,16 +29,16 @@ class RunLimit(NamedTuple):
 
 
 def forget_stale(bulk: OpenBulk) -> None:
-    """Forget batches that nobody will ask for."""
+    """Forget batches that nobody will ask for any more."""
     bulk.run(partial(bulk.store.forget_stale, bulk.now() - STALE_AFTER))
 
 
 class StreamLeases:
-    """Leases, extends and acks the batches of one consumer; lives on the driver.
+    """Leases, extends and acks the batches of one consumer, on the driver.
 
-    One thread does the work that Spark need not wait for: the acks of the last batch, and leasing
-    the next one. What it could not do is raised at the next call. A limit, if given, ends the
-    query: what lies beyond is for another run.
+    One thread does the work that Spark need not wait for: it acks the last batch and leases the
+    next one. If that fails, the next call raises the error. If a limit is given, the query ends
+    there and leaves the other messages to a later run.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class StreamLeases:
         self._heartbeat = Heartbeat(self._extend, options.lease / 3000)
 
     def advance(self, done: int, limit: int) -> StreamBatch | None:
-        """Ack all batches up to number `done`, and return the next one, if there is something due.
+        """Ack all batches up to number `done`, and return the next one if messages are due.
 
-        Without a next batch Spark may not ask again: then the acks are waited for.
+        If there is no next batch, Spark may not ask again, so this call waits for the acks.
         """
         self._ack(done)
         batch = self._next(done + 1, limit) if self._left > 0 else None
@@ -75,7 +75,7 @@ class StreamLeases:
         return batch
 
     def close(self) -> None:
-        """Stop extending, and give the connections back."""
+        """Stop extending the leases, and close the connections."""
         self._heartbeat.stop()
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._bulk.close()
@@ -99,7 +99,7 @@ class StreamLeases:
         if monotonic() < self._look_at:
             return None
         batch = self._thread.submit(self._lease, sequence, limit).result()
-        self._look_at = 0.0 if batch else monotonic() + LOOK_EVERY
+        self._look_at = 0.0 if batch else monotonic() + LOOK_SECONDS
         return batch
 
     def _lease(self, sequence: int, limit: int) -> StreamBatch | None:

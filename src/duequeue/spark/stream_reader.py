@@ -1,7 +1,8 @@
-"""`spark.readStream.format("duequeue")`: leased on the driver, read on executors, acked at commit.
+"""`spark.readStream.format("duequeue")` leases on the driver, reads on executors, acks at commit.
 
-Spark tells a source late, or never, that a batch is done. But whenever it asks what is new it says
-where it starts, and all before that is in its commit log: that is when messages are acked.
+Spark reports late, or never, that a batch is done. But when it asks for new messages, it passes the
+offset where it starts, and every batch before that offset is in its commit log. So messages are
+acked then.
 """
 
 from bisect import bisect_right
@@ -22,7 +23,7 @@ from duequeue.port.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.spark.read_rows import ATTEMPT, RowReader, uncollected
+from duequeue.spark.read_rows import ATTEMPT, RowReader, without_garbage_collection
 from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
 
 PAGE_ROWS = 10_000
@@ -39,7 +40,7 @@ class Slice(InputPartition):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets count the micro-batches of one consumer: its name, and how many there were."""
+    """Reads a stream. An offset is a consumer's name and the number of its micro-batches so far."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
@@ -48,19 +49,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._limit: RunLimit | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
-        """Begin as a new consumer, unless the user has named it.
+        """Start as a new consumer, unless the user has named one.
 
-        That one may have lost its checkpoint: then it begins with what it has left unacked.
+        A named consumer that has lost its checkpoint starts with its batches that are not acked.
         """
         named = self._options.consumer_id
         return {"consumer": named or str(uuid4()), "sequence": self._acked(named) if named else 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return how much to take at a time."""
+        """Return how many messages a micro-batch may have."""
         return ReadMaxRows(self._options.max_messages_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note what is there now."""
+        """Limit the run to the messages that are in the queue now."""
         with OpenBulk(self._options) as bulk:
             now, last_id = bulk.now(), bulk.run(bulk.store.last_id)
             if self._options.include_future:
@@ -71,7 +72,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._limit = RunLimit(Reach(now, last_id), NO_LIMIT)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Ack what Spark has committed, and lease what is due."""
+        """Ack the batches that Spark has committed, and lease messages that are due."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else _ALL
         batch = self._leases_of(start["consumer"]).advance(start["sequence"], most)
         if batch is None:
@@ -79,7 +80,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"consumer": start["consumer"], **batch._asdict()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return the slices of a batch; after a restart it may be one of the run before."""
+        """Return the slices of a batch, which after a restart may be one of the previous run."""
         if start["sequence"] == end["sequence"] or "slices" not in end:  # nothing was leased
             return []
         self._leases_of(end["consumer"])  # keeps its leases alive
@@ -89,7 +90,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a slice, page by page."""
         if not isinstance(partition, Slice):
-            raise TypeError(f"partition must be one of ours, not {partition!r}")
+            raise TypeError(f"partition must be a Slice, not {partition!r}")
         rows = self._options.batch_size or PAGE_ROWS
         reader = RowReader(self._schema, partition.batch)
         with OpenBulk(self._options) as bulk:
@@ -100,13 +101,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield read
 
     def stop(self) -> None:
-        """Let go."""
+        """Stop extending the leases, and close the connections."""
         if self._leases is not None:
             self._leases.close()
 
     def _acked(self, consumer: str) -> int:
         with OpenBulk(self._options) as bulk:
-            forget_stale(bulk)  # Spark asks more than once, and must get the same answer
+            forget_stale(bulk)  # Spark asks more than once and must get the same answer
             first = bulk.run(partial(bulk.store.first_batch, consumer))
         return first.sequence - 1 if first else 0
 
@@ -118,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def pages(lengths: Sequence[int], rows: int) -> Iterator[range]:
-    """Cut a slice into pages of so many messages, or of `PAGE_BYTES` of payloads."""
+    """Cut a slice into pages of at most that many rows and about `PAGE_BYTES` of payloads."""
     first = 0
     while first < len(lengths):
         sizes = list(accumulate(lengths[first : first + rows]))
@@ -128,8 +129,8 @@ def pages(lengths: Sequence[int], rows: int) -> Iterator[range]:
 
 
 def _read(reader: RowReader, part: Slice, page: range, bulk: OpenBulk) -> pa.RecordBatch | None:
-    """Read those that are still held, if there are any."""
-    with uncollected():
+    """Read the messages of a page that the batch still holds; return None if it holds none."""
+    with without_garbage_collection():
         read = partial(
             bulk.store.read_slice, part.batch, part.value, page, with_payload=reader.with_payload
         )
@@ -140,7 +141,7 @@ def _read(reader: RowReader, part: Slice, page: range, bulk: OpenBulk) -> pa.Rec
 def _decoded(
     reader: RowReader, rows: list[MessageRow], batch: BatchId, bulk: OpenBulk
 ) -> pa.RecordBatch:
-    """Return the messages; what is not the text it should be is buried, and blocks nothing."""
+    """Return the messages as a batch; bury those whose payload should be text and is not."""
     try:
         return reader.batch_of(rows)
     except UndecodablePayload as error:

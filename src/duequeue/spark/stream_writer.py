@@ -1,8 +1,8 @@
-"""`df.writeStream.format("duequeue")`: each micro-batch offered exactly once.
+"""`df.writeStream.format("duequeue")` offers each micro-batch exactly once.
 
-Spark runs a batch again after a crash, under the same number. Executors therefore only stage their
-rows; the driver merges them and notes the number in one transaction, and a batch whose number is
-noted is not merged again, even if its messages were consumed meanwhile.
+After a crash Spark runs a batch again, under the same number. Therefore executors only stage their
+rows, and the driver merges them and records the number in one transaction. A batch whose number is
+recorded is not merged again, even if its messages were consumed in the meantime.
 """
 
 import logging
@@ -31,9 +31,9 @@ _BATCH_ID = "streaming.sql.batchId"
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What one partition has staged: how many rows in each part.
+    """What one partition has staged: the number of rows in each part.
 
-    The driver knows the query only from here.
+    The driver learns the name of the query only from this message.
     """
 
     app: str
@@ -43,13 +43,13 @@ class Staged(WriterCommitMessage):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Stages each partition on an executor, merges all of them on the driver."""
+    """Stages each partition on an executor, and merges all of them on the driver."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
-        """Stage one partition, each chunk as a part; a later one has a higher number."""
+        """Stage one partition, each chunk as a part; later parts have higher numbers."""
         options, first_part = self._options, secrets.randbits(62)
         app, batch = _running_batch()
         app = options.txn_app_id or app
@@ -65,7 +65,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return Staged(app, stage, parts, earliest)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
-        """Merge what is staged, unless that was done before."""
+        """Merge the staged rows, unless this batch was merged before."""
         staged = [message for message in messages if isinstance(message, Staged) and message.parts]
         if not staged:
             return
@@ -75,8 +75,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
             counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now()))
             if counts is None:
                 logger.warning(
-                    "batch %d of %r is skipped, as it was offered before: right after a crash; but "
-                    "a stream that starts anew needs a txnAppId of its own",
+                    "skipping batch %d of %r, which was already merged. This is expected after a "
+                    "restart; if this is a new stream, give it its own txnAppId",
                     stage.batch,
                     app,
                 )
@@ -84,7 +84,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 bulk.announce(min(message.earliest for message in staged))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
-        """Throw away what was staged."""
+        """Discard the staged rows."""
         staged = [message for message in messages if isinstance(message, Staged)]
         if staged:
             with OpenBulk(self._options) as bulk:
@@ -97,18 +97,18 @@ def _parts(staged: Sequence[Staged]) -> dict[int, int]:
 
 
 def _running_batch() -> tuple[str, int]:
-    """Return which query's which batch this partition belongs to."""
+    """Return the query and the number of the batch that this partition belongs to."""
     context = TaskContext.get()
     query = context and context.getLocalProperty(_QUERY_ID)
     batch = context and context.getLocalProperty(_BATCH_ID)
     if not query or not batch:
         raise RuntimeError(
-            "Spark does not tell which micro-batch this is: use micro-batch triggers"
+            "Spark does not say which micro-batch this is: use a micro-batch trigger"
         )
     return query, int(batch)
 
 
 def _writer_number(kind: str, app: str) -> int:
-    """Return the number that stands for a writer in the stage."""
+    """Return the number that stands for a writer in the staging table."""
     digest = blake2b(f"{kind}\n{app}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1

@@ -1,4 +1,4 @@
-"""What a DataFrame offers: its columns checked, its batches as a store takes them."""
+"""A DataFrame to offer: its columns are checked, and its batches put into the form of a store."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ _REQUIRED = ("key", "payload", "due_at")
 
 
 def check_columns(schema: StructType, options: Options) -> None:
-    """Raise unless these columns can be offered."""
+    """Raise an error unless these columns can be offered."""
     names = schema.fieldNames()
     for name in _REQUIRED:
         if name not in names:
@@ -42,19 +42,19 @@ def check_columns(schema: StructType, options: Options) -> None:
     for column in schema.fields:
         if column.name not in _COLUMNS:
             raise ValueError(
-                f"column {column.name!r} cannot be written: select only "
-                f"{', '.join(_COLUMNS)}, the last two if need be"
+                f"column {column.name!r} cannot be written: select only {', '.join(_REQUIRED)}, "
+                "and optionally headers and replace"
             )
         _check_type(column.name, column.dataType)
     if "replace" in names and options.mode == "ignore":
-        raise ValueError("column 'replace' contradicts the option mode=ignore: leave one of them")
+        raise ValueError("column 'replace' contradicts the option mode=ignore: remove one of them")
 
 
 def _check_type(name: str, kind: DataType) -> None:
     if isinstance(kind, TimestampNTZType):
         raise TypeError(
             f"column {name!r} has no time zone ({kind.simpleString()}): "
-            "cast it to timestamp, which takes it as of the session's zone"
+            "cast it to timestamp, which reads it in the session's time zone"
         )
     wanted = _COLUMNS[name]
     if not isinstance(kind, wanted) or (isinstance(kind, MapType) and not _maps_strings(kind)):
@@ -71,7 +71,7 @@ def _maps_strings(kind: MapType) -> bool:
 
 
 def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """Gather Spark's batches into larger ones, each a transaction."""
+    """Gather the batches of Spark into larger ones; each becomes one transaction."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         for start in range(0, batch.num_rows, most):
@@ -85,17 +85,17 @@ def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBa
 
 
 def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
-    """Check a batch whole, and return it as `bulk.BulkStore` takes it: by key, each key once."""
+    """Check a whole batch, and return it as `BulkStore` takes it: sorted by key, each key once."""
     columns = columns_of(chunk)
     for fault in faults(columns, only_json=options.only_json):
         _refuse(fault, columns["key"])
     upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
     rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}
-    return _sorted_once(pa.record_batch(rows))
+    return _sorted_by_key(pa.record_batch(rows))
 
 
 def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
-    """Return the columns of messages as they are checked and stored."""
+    """Return the columns of messages in the types in which they are checked and stored."""
     columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
     return {
         **columns,
@@ -107,7 +107,7 @@ def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def _millis(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
-        # In the session's zone, Arrow would refuse the hour that comes twice in autumn.
+        # In the session's time zone, Arrow would refuse the hour that occurs twice in autumn.
         instants = column.cast(pa.timestamp(column.type.unit, "UTC"))
         floored = pc.floor_temporal(instants, unit="millisecond")
         column = floored.cast(pa.timestamp("ms", "UTC"))
@@ -121,8 +121,8 @@ def _headers(column: pa.Array | None, chunk: pa.RecordBatch) -> pa.Array:
     return pa.array(encoded, pa.string())
 
 
-def _sorted_once(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Sort by key; of the same key twice keep what offering one by one would leave."""
+def _sorted_by_key(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Sort by key; if a key occurs twice, keep the row that offering one by one would leave."""
     rows = rows.take(pc.sort_indices(rows["key"]))
     keys = rows["key"]
     if not pc.any(pc.equal(keys[1:], keys[:-1])).as_py():
@@ -141,7 +141,7 @@ def _refuse(fault: Fault, keys: pa.Array) -> None:
     if at >= 0:
         stored = keys.cast(pa.binary())[at].as_py()
         key = None if stored is None else stored.decode(errors="backslashreplace")
-        shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - to be read
+        shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - short enough to read
         remedy = f": {fault.remedy}" if fault.remedy else ""
         raise ValueError(
             f"column {fault.column!r} {fault.what} in the row with the key {shown}{remedy}"

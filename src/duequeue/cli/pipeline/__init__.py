@@ -1,4 +1,4 @@
-"""`duequeue pipeline`: jobs on Spark, over whole queues."""
+"""`duequeue pipeline` runs jobs on Spark over whole queues."""
 
 import argparse
 from typing import Any
@@ -9,8 +9,13 @@ JOBS = (ingest, deliver, archive, report, replay, migrate)
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the commands."""
-    parser = commands.add_parser("pipeline", help="jobs on Spark, over whole queues")
+    """Add the command of every job."""
+    parser = commands.add_parser(
+        "pipeline",
+        help="run a job on Spark over whole queues",
+        description="Run a job on Spark over whole queues. You can interrupt a job at any point, "
+        "and run it again to continue.",
+    )
     jobs = parser.add_subparsers(metavar="job", required=True)
     for job in JOBS:
         job.add_to(jobs)

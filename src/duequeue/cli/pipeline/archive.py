@@ -1,4 +1,4 @@
-"""`duequeue pipeline archive`: the history moves from the database into Parquet."""
+"""`duequeue pipeline archive` moves the history from the database into Parquet."""
 
 import argparse
 from typing import Any
@@ -6,30 +6,35 @@ from typing import Any
 from duequeue.cli.address import add_url
 from duequeue.cli.pipeline.running import Running, add_master, run_job
 
-NOTHING = "nothing new to archive: rows come from queues that are opened with history=True"
-TODAY_STAYS = "those of today stay until it is over, unless you --include-today"
+NOTHING = "there is nothing new to archive; only queues opened with history=True keep a history"
+TODAY_STAYS = "the rows of today stay until the day is over, unless you give --include-today"
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the command."""
+    """Add the command and its arguments."""
     parser = jobs.add_parser(
         "archive",
-        help="move the history into Parquet",
+        help="move the history from the database into Parquet files",
         description="Move every day of the history that is over into Parquet files, and remove it "
-        "from the database. Whenever it is interrupted, run it again.",
+        "from the database.",
     )
     add_url(parser)
-    parser.add_argument("--to", required=True, metavar="FOLDER", help="of the archive")
     parser.add_argument(
-        "--include-today", action="store_true", help="also what was settled today, until now"
+        "--to", required=True, metavar="FOLDER", help="the folder of the archive, or its URL"
+    )
+    parser.add_argument(
+        "--include-today",
+        action="store_true",
+        help="also archive what was settled today, until now",
     )
     add_master(parser)
     parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))
 
 
 def run(given: argparse.Namespace, job: Running) -> str:
-    """Archive, and say what was done."""
+    """Archive the history, and return what to print."""
     from duequeue.pipeline import archive
+    from duequeue.pipeline.progress import counted
 
     done = archive(
         job.spark,
@@ -40,8 +45,8 @@ def run(given: argparse.Namespace, job: Running) -> str:
     )
     if not (done.days or done.unfinished):
         return NOTHING if given.include_today else f"{NOTHING}; {TODAY_STAYS}"
-    days = "1 day" if len(done.days) == 1 else f"{len(done.days):,} days"
-    said = f"archived {done.rows:,} rows of {days} in {done.folder}"
+    rows, days = counted(done.rows, "row"), counted(len(done.days), "day")
+    said = f"archived {rows} of {days} in {done.folder}"
     for day in done.unfinished:
-        said += f"\n{day} kept changing: what is left of it waits for the next run"
+        said += f"\n{day} kept changing, so its remaining rows wait for the next run"
     return said

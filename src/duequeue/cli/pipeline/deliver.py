@@ -1,4 +1,4 @@
-"""`duequeue pipeline deliver`: messages handled on executors."""
+"""`duequeue pipeline deliver` handles messages on executors."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -12,41 +12,71 @@ if TYPE_CHECKING:
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the command."""
+    """Add the command and its arguments."""
     parser = jobs.add_parser(
         "deliver",
-        help="hand messages to a function on executors",
-        description="Hand lists of messages to a function on executors, and write what it "
-        "returns. What fails is released with backoff, or buried; the rest goes on. Interrupted, "
-        "it goes on from its checkpoint.",
+        help="pass messages to a function on executors",
+        description="Pass lists of messages to a function on executors, and write its results. A "
+        "message that fails is released with backoff, or buried; the others go on. The next run "
+        "continues from the checkpoint.",
     )
-    parser.add_argument("handler", metavar="module:function", help="takes a list of messages")
+    parser.add_argument(
+        "handler", metavar="module:function", help="the handler, which gets a list of messages"
+    )
     add_url(parser)
-    parser.add_argument("--queue", required=True, help="the queue's name")
-    parser.add_argument("--codec", default="json", help="of the payloads (json)")
-    parser.add_argument("--checkpoint", required=True, metavar="FOLDER", help="the same each time")
+    parser.add_argument("--queue", required=True, metavar="NAME", help="the queue's name")
+    parser.add_argument(
+        "--codec",
+        default="json",
+        help="the codec of the payloads: json, text or bytes (default: json)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        required=True,
+        metavar="FOLDER",
+        help="records where to continue; use the same folder each time",
+    )
     results = parser.add_mutually_exclusive_group()
-    results.add_argument("--to", metavar="FOLDER", help="Parquet files for the results (nowhere)")
-    results.add_argument("--to-queue", metavar="NAME", help="a queue for the results")
-    parser.add_argument("--to-url", metavar="URL", help="of that queue's database (the same)")
-    parser.add_argument("--batch", type=int, default=100, help="messages at a time (100)")
-    parser.add_argument("--max-attempts", type=int, help="bury after so many (no limit)")
-    parser.add_argument("--history", action="store_true", help="leave a row of each message")
-    parser.add_argument("--forever", action="store_true", help="until Ctrl-C (until none is due)")
+    results.add_argument(
+        "--to", metavar="FOLDER", help="write the results to Parquet files in this folder"
+    )
+    results.add_argument("--to-queue", metavar="NAME", help="offer the results to this queue")
+    parser.add_argument(
+        "--to-url", metavar="URL", help="the database of --to-queue (default: that of --url)"
+    )
+    parser.add_argument(
+        "--batch",
+        type=int,
+        default=100,
+        metavar="N",
+        help="how many messages each call gets (default: 100)",
+    )
+    parser.add_argument(
+        "--max-attempts",
+        type=int,
+        metavar="N",
+        help="bury a message that fails N times (default: no limit)",
+    )
+    parser.add_argument("--history", action="store_true", help="keep a row of each settled message")
+    parser.add_argument(
+        "--forever",
+        action="store_true",
+        help="run until Ctrl-C, instead of until no message is due",
+    )
     add_master(parser)
     parser.set_defaults(run=start)
 
 
 def start(given: argparse.Namespace) -> int:
-    """Find the handler before Spark is started."""
+    """Find the handler, then start Spark and run the job."""
     if given.to_url is not None and given.to_queue is None:
-        raise ValueError("--to-url needs --to-queue, the queue for the results")
+        raise ValueError("--to-url needs --to-queue, which names the queue for the results")
     handler = load(given.handler)
-    return run_job(given, lambda job: run(given, handler, job), other_url=given.to_url)
+    return run_job(given, lambda job: run(given, handler, job), url_options=("url", "to_url"))
 
 
 def run(given: argparse.Namespace, handler: "Handler", job: Running) -> str:
-    """Deliver, and count."""
+    """Deliver messages, and return what to print."""
     from duequeue.pipeline import ToQueue, deliver
 
     to_queue = ToQueue(given.to_url or given.url, given.to_queue) if given.to_queue else None

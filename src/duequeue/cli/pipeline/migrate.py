@@ -1,4 +1,4 @@
-"""`duequeue pipeline migrate`: a queue moves to another database."""
+"""`duequeue pipeline migrate` moves a queue to another database."""
 
 import argparse
 import os
@@ -11,13 +11,13 @@ TARGET_VARIABLE = "DUEQUEUE_TARGET_URL"
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the command."""
+    """Add the command and its arguments."""
     parser = jobs.add_parser(
         "migrate",
-        help="move a queue to another database, while both are in use",
-        description="Move every message that nobody holds to another database; what is leased "
-        "stays until it is settled. Run it again to catch up, and once more with --switched when "
-        "producers offer to the new database.",
+        help="move a queue to another database while both are in use",
+        description="Move every message that nobody holds to another database. Leased messages "
+        "stay until they are settled. Run the job again to catch up, and with --switched once "
+        "producers use the new database.",
     )
     add_url(parser)
     given = os.environ.get(TARGET_VARIABLE)
@@ -26,23 +26,31 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         default=given,
         required=given is None,
         metavar="URL",
-        help=f"of the new database; or set {TARGET_VARIABLE}",
+        help=f"the new database (default: ${TARGET_VARIABLE})",
     )
-    parser.add_argument("--queue", required=True, help="the queue's name")
-    parser.add_argument("--codec", default="json", help="of the payloads (json)")
-    parser.add_argument("--checkpoint", required=True, metavar="FOLDER", help="the same each time")
+    parser.add_argument("--queue", required=True, metavar="NAME", help="the queue's name")
+    parser.add_argument("--codec", default="json", help="the codec of the payloads (default: json)")
     parser.add_argument(
-        "--switched", action="store_true", help="of a key that both have, the new one's counts"
+        "--checkpoint",
+        required=True,
+        metavar="FOLDER",
+        help="records where to continue; use the same folder each time",
+    )
+    parser.add_argument(
+        "--switched",
+        action="store_true",
+        help="if both databases have a key, keep the new database's message",
     )
     add_master(parser)
     parser.set_defaults(
-        run=lambda given: run_job(given, lambda job: run(given, job), other_url=given.to)
+        run=lambda given: run_job(given, lambda job: run(given, job), url_options=("url", "to"))
     )
 
 
 def run(given: argparse.Namespace, job: Running) -> str:
-    """Migrate, and count."""
+    """Move the queue, and return what to print."""
     from duequeue.pipeline import migrate
+    from duequeue.pipeline.progress import counted
 
     done = migrate(
         job.spark,
@@ -54,7 +62,8 @@ def run(given: argparse.Namespace, job: Running) -> str:
         switched=given.switched,
         progress=job.progress,
     )
-    left = (
-        f"{done.left:,} left, which are leased or new: run it again" if done.left else "none left"
-    )
-    return f"moved {done.moved:,} messages, {left}"
+    moved = f"moved {counted(done.moved, 'message')}"
+    if not done.left:
+        return f"{moved}, and none is left"
+    left = counted(done.left, "leased or new message")
+    return f"{moved}; {left} left, so run the command again"

@@ -1,4 +1,4 @@
-"""How far a job is, in a line."""
+"""The line that shows how far a job is."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -9,11 +9,11 @@ PLAIN_INTERVAL_SECONDS = 10.0
 
 
 class Interrupted(Exception):
-    """The job was told to stop, and is between two steps."""
+    """Raised between two steps of a job that was asked to stop."""
 
 
-class LineOfProgress:
-    """Always fresh on a terminal, elsewhere printed now and then."""
+class ProgressLine:
+    """Updates the line at once on a terminal, and prints one now and then elsewhere."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = monotonic) -> None:
         self._terminal = terminal
@@ -22,11 +22,11 @@ class LineOfProgress:
         self._stopping = False
 
     def stop(self) -> None:
-        """Let the job end where its next step would begin."""
+        """End the job before its next step."""
         self._stopping = True
 
     def step(self, what: str) -> None:
-        """Say what begins."""
+        """Show the step that begins."""
         if self._stopping:
             raise Interrupted
         self._began_at = self._clock()
@@ -36,19 +36,17 @@ class LineOfProgress:
             self._print(what)
 
     def at(self, what: str, done: int, parts: int) -> None:
-        """Say how far it is."""
+        """Show how far the step is."""
         now = self._clock()
-        self._move_on(
-            f"{what}: {done:,} of {parts:,} parts after {now - self._began_at:.0f} s", now
-        )
+        self._update(f"{what}: {done:,} of {parts:,} parts after {now - self._began_at:.0f} s", now)
 
     def still(self, line: str) -> None:
-        """Say how it goes on, with no end in sight."""
+        """Show how a step without a known end is going."""
         if self._stopping:
             raise Interrupted
-        self._move_on(line, self._clock())
+        self._update(line, self._clock())
 
-    def _move_on(self, line: str, now: float) -> None:
+    def _update(self, line: str, now: float) -> None:
         if self._terminal.live:
             self._terminal.show(line)
         elif now - self._shown_at >= PLAIN_INTERVAL_SECONDS:

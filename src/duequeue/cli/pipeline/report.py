@@ -1,4 +1,4 @@
-"""`duequeue pipeline report`: a page about what became of the messages."""
+"""`duequeue pipeline report` writes a page about what became of the messages."""
 
 import argparse
 from datetime import timedelta
@@ -11,31 +11,45 @@ STEPS = ("hour", "minute", "second")
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
-    """Describe the command."""
+    """Add the command and its arguments."""
     parser = jobs.add_parser(
         "report",
-        help="tell how many, how late, what went wrong, what is to come",
-        description="Write a page and its tables about an archive, about what a database still has "
-        "of its history and has scheduled, or about both.",
+        help="write a page: how many, how late, what went wrong, what is to come",
+        description="Write a page and its tables about an archive, about the history and the "
+        "scheduled messages of a database, or about both.",
     )
     add_url(parser, required=False)
-    parser.add_argument("--archive", metavar="FOLDER", help="an archive to report on")
-    parser.add_argument("--to", required=True, metavar="FOLDER", help="for the page and its tables")
-    parser.add_argument("--days", type=int, default=7, help="to report on, until now (7)")
-    parser.add_argument("--step", choices=STEPS, default="hour", help="of the plots (hour)")
+    parser.add_argument("--archive", metavar="FOLDER", help="the archive to report on")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="FOLDER",
+        help="the folder, or its URL, for the page and its tables",
+    )
+    parser.add_argument(
+        "--days",
+        type=int,
+        default=7,
+        metavar="N",
+        help="how many days to report on, until now (default: 7)",
+    )
+    parser.add_argument(
+        "--step", choices=STEPS, default="hour", help="the step of the plots (default: hour)"
+    )
     add_master(parser)
     parser.set_defaults(run=lambda given: _check_and_run(parser, given))
 
 
 def _check_and_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.archive is None and given.url is None:
-        parser.error("name an --archive, a --url, or both: there is nothing to report on")
+        parser.error("there is nothing to report on: give --archive, --url, or both")
     return run_job(given, lambda job: run(given, job))
 
 
 def run(given: argparse.Namespace, job: Running) -> str:
-    """Report, and say where."""
+    """Write the report, and return what to print."""
     from duequeue.pipeline import report
+    from duequeue.pipeline.progress import counted
 
     done = report(
         job.spark,
@@ -46,4 +60,4 @@ def run(given: argparse.Namespace, job: Running) -> str:
         step=timedelta(**{f"{given.step}s": 1}),
         progress=job.progress,
     )
-    return f"reported on {done.settled:,} messages: {done.page}"
+    return f"reported on {counted(done.settled, 'message')}: {done.page}"

@@ -1,16 +1,16 @@
-"""What every job on Spark needs: a session, ears for signals, and a good end."""
+"""How every job on Spark is run: it gets a session, can be stopped, and prints its result."""
 
 import argparse
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from duequeue.cli.orders import Order, Signals, listening_to_signals
-from duequeue.cli.pipeline.progress_line import LineOfProgress
+from duequeue.cli.orders import Signals, StopRequest, listening_to_signals
+from duequeue.cli.pipeline.progress_line import ProgressLine
 from duequeue.cli.terminal import Terminal
 from duequeue.connect import absolute, bulk_backend_for
 from duequeue.errors import MissingExtra
@@ -20,28 +20,30 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LOOK_SECONDS = 0.2
-# The end of a traceback of ours or of Python's, or the beginning of one of Java's.
+# The last line of a Python traceback, or the first line of a Java one.
 _REASON = re.compile(r"(?:duequeue\.[\w.]+|[A-Za-z]*Error|: [\w.$]+Exception): (.+)")
 
 
 class Running(NamedTuple):
-    """A job that runs."""
+    """A running job's session and progress line."""
 
     spark: "SparkSession"
-    progress: LineOfProgress
+    progress: ProgressLine
 
 
 Job: TypeAlias = Callable[[Running], str]
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
-    """Let the job run elsewhere."""
-    parser.add_argument("--master", help="of a Spark cluster (this machine)")
+    """Add the arguments that choose and set up the Spark session."""
+    parser.add_argument(
+        "--master", help="the master of a Spark cluster (default: run on this machine)"
+    )
     add_settings(parser, "--conf", "of Spark, such as spark.executor.memory=4g")
 
 
 def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None:
-    """Let settings be given, one at a time."""
+    """Add an argument that takes one setting and may be repeated."""
     parser.add_argument(
         name,
         action="append",
@@ -52,56 +54,66 @@ def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None
     )
 
 
-def run_job(given: argparse.Namespace, job: Job, *, other_url: str | None = None) -> int:
-    """Run a job in a session of its own, and print what it says."""
-    for url in (given.url, other_url):
-        if url is not None:
-            bulk_backend_for(absolute(url))  # says what is wrong with it, before Spark is started
+def run_job(given: argparse.Namespace, job: Job, *, url_options: Sequence[str] = ("url",)) -> int:
+    """Check the URLs, run a job in its own session, and print its result."""
+    for option in url_options:
+        _check_url(option, getattr(given, option))
     terminal = Terminal()
     terminal.print("starting Spark")
     spark = _session(given.master, dict(given.conf))
-    running = Running(spark, LineOfProgress(terminal))
+    running = Running(spark, ProgressLine(terminal))
     with listening_to_signals() as signals:
         try:
-            done = see_through(running, job, signals)
+            done = run_until_done(running, job, signals)
             if done is None:
-                terminal.print("interrupted: nothing is lost, run it again to go on")
+                terminal.print(
+                    "interrupted, but nothing is lost. Run the command again to continue"
+                )
                 return INTERRUPTED
-            return tell(done, terminal)
+            return print_result(done, terminal)
         finally:
             spark.stop()
 
 
-def see_through(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
-    """Wait for the end of a job; None if it was told to stop, and did not end well.
+def _check_url(option: str, url: str | None) -> None:
+    """Raise before Spark starts if a URL is wrong, and name the option."""
+    try:
+        if url is not None:
+            bulk_backend_for(absolute(url))
+    except ValueError as error:
+        raise ValueError(f"--{option.replace('_', '-')}: {error}") from error
 
-    It runs on a thread of its own, because a signal in the middle of a call to Java breaks it.
+
+def run_until_done(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
+    """Run a job to its end; return None if it was stopped before that.
+
+    It runs on its own thread, because a signal would break a call to Java.
     """
     done: Future[str] = Future()
 
     def work() -> None:
         try:
             done.set_result(job(running))
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
             done.set_exception(error)
 
     Thread(target=work, daemon=True).start()
-    told = False
+    stopping = False
     while not done.done():
-        order = signals.await_order(LOOK_SECONDS)
-        if order is Order.STOP_NOW:
+        request = signals.await_request(LOOK_SECONDS)
+        if request is StopRequest.STOP_NOW:
             return None
-        if order is Order.STOP:
-            told = True
+        if request is StopRequest.STOP:
+            stopping = True
             running.progress.stop()
-            running.spark.sparkContext.setLogLevel("OFF")  # it would tell of each part
-        if told:  # again and again: the job may have been about to ask Spark for something
+            running.spark.sparkContext.setLogLevel("OFF")  # it would log every cancelled part
+        if stopping:  # repeatedly, because the job may have been about to start something on Spark
             running.spark.sparkContext.cancelAllJobs()
-    return None if told and done.exception() else done
+    return None if stopping and done.exception() else done
 
 
-def tell(done: "Future[str]", terminal: Terminal) -> int:
-    """Print what a job says, or in one line why it failed."""
+def print_result(done: "Future[str]", terminal: Terminal) -> int:
+    """Print the result of a job, or the reason of its failure in one line."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -109,7 +121,8 @@ def tell(done: "Future[str]", terminal: Terminal) -> int:
         terminal.print(done.result())
     except (PySparkException, Py4JJavaError) as error:
         terminal.print(
-            "failed: nothing is lost; mend what is told below, and run it again to go on"
+            "failed, but nothing is lost. "
+            "Fix the error below, then run the command again to continue"
         )
         print(f"duequeue: {reason(str(error))}", file=sys.stderr)
         return 1
@@ -117,7 +130,7 @@ def tell(done: "Future[str]", terminal: Terminal) -> int:
 
 
 def reason(error: str) -> str:
-    """Find the line that says why, in what Spark tells of an error on an executor or in Java."""
+    """Find the line with the reason in an error of Spark, which has whole tracebacks in it."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     said = [found[1] for line in lines if (found := _REASON.match(line))]
     return said[-1] if said else lines[0]
@@ -131,20 +144,20 @@ def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
     except ImportError as error:
         raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    config = {"spark.log.level": "OFF", **config}  # what matters is in the error
-    # Spark's own bar would overwrite our line.
+    config = {"spark.log.level": "OFF", **config}  # the error itself says what went wrong
+    # Spark's own progress bar would overwrite our line.
     quiet = {"spark.ui.showConsoleProgress": "false", **config}
     try:
         return cluster_session(master, config=quiet) if master else local_session(config=quiet)
     except Exception as error:
         if isinstance(error, MissingExtra):
             raise
-        what = reason(str(error))
-        raise ValueError(f"Spark does not start, look at --master and --conf: {what}") from error
+        why = reason(str(error))
+        raise ValueError(f"Spark did not start ({why}): check --master and --conf") from error
 
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{text!r} does not have the form NAME=VALUE")
     return name, value

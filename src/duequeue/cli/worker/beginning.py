@@ -1,4 +1,4 @@
-"""A worker that waits for its database can be told to stop."""
+"""How a worker starts: it may have to wait for its database, and can be stopped while it waits."""
 
 import threading
 from collections.abc import Callable
@@ -6,32 +6,34 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-from duequeue.cli.orders import Order, Orders
+from duequeue.cli.orders import StopRequest, StopRequests
 
 T = TypeVar("T")
 
 LISTENING_SECONDS = 0.02
-# After an order there is still time for what was as good as done.
+# After a stop request, a start that is nearly done still gets this long.
 LAST_SECONDS = 1.0
 
 
-def begin(beginning: Callable[[], T], orders: Orders) -> tuple[T | None, Order | None]:
-    """Call what may have to wait, and listen meanwhile: return its result, or an order, or both.
+def start_unless_stopped(
+    start: Callable[[], T], requests: StopRequests
+) -> tuple[T | None, StopRequest | None]:
+    """Call `start`, which may block, and return its result, a stop request, or both.
 
-    It runs on another thread; what still waits after an order ends with the process.
+    It runs on another thread; if it still waits after a request, it ends with the process.
     """
-    begun: Future[T] = Future()
+    started: Future[T] = Future()
 
     def run() -> None:
         try:
-            begun.set_result(beginning())
-        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            begun.set_exception(error)
+            started.set_result(start())
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
+            started.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    while not begun.done():
-        if (order := orders.await_order(LISTENING_SECONDS)) is not None:
+    while not started.done():
+        if (request := requests.await_request(LISTENING_SECONDS)) is not None:
             with suppress(TimeoutError):
-                return begun.result(LAST_SECONDS), order
-            return None, order
-    return begun.result(), None
+                return started.result(LAST_SECONDS), request
+            return None, request
+    return started.result(), None

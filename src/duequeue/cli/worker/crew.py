@@ -1,4 +1,4 @@
-"""Several processes that work: the parent starts them, replaces the dead, passes orders on."""
+"""Several worker processes: the parent starts them, replaces dead ones, and passes signals on."""
 
 import multiprocessing
 import sys
@@ -14,15 +14,15 @@ from typing import Any
 from duequeue.backoff import Backoff
 from duequeue.cli.handler_path import load
 from duequeue.cli.orders import (
-    FromParent,
-    Order,
     Signals,
-    holding_signals_back,
+    SignalsAndParent,
+    StopRequest,
     listening_to_signals,
+    signals_blocked,
 )
 from duequeue.cli.terminal import Terminal
-from duequeue.cli.worker.alone import PATIENCE_SECONDS, REPORT_SECONDS, serve
-from duequeue.cli.worker.beginning import begin
+from duequeue.cli.worker.alone import HARD_STOP_SECONDS, REPORT_SECONDS, consume
+from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Tally
@@ -30,7 +30,7 @@ from duequeue.connect import backend_for
 from duequeue.errors import DueQueueError
 from duequeue.queue import Queue
 
-# A process that lives shorter than this is replaced ever later.
+# Each process that dies younger than this makes the pause before the next start longer.
 SHORT_LIFE_SECONDS = 10.0
 PAUSES = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=30))
 
@@ -38,24 +38,24 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 def work_together(settings: WorkerSettings, processes: int) -> int:
-    """Serve in several processes, with one status line."""
+    """Consume in several processes, with one status line."""
     load(settings.handler)
     terminal = Terminal()
     with listening_to_signals() as signals, terminal.shared():
         address = backend_for(settings.url).address
-        terminal.print(f"{settings.queue} at {address}, {processes} processes")
+        terminal.print(f"consuming {settings.queue} at {address} in {processes} processes")
         status = Status(settings.queue, terminal)
-        # What is wrong with the database is told once, here; and its tables are made once.
-        _, order = begin(partial(_open_once, settings), signals)
-        if order is not None:
+        # An error of the database is reported once, here, and the tables are created once.
+        _, request = start_unless_stopped(partial(_open_once, settings), signals)
+        if request is not None:
             status.finish(Tally())
             return 0
-        crew = Crew(settings, processes)
-        while not crew.finished:
-            status.update(crew.tally())
-            crew.tend(signals)
-        status.finish(crew.tally())
-    return crew.exit_status
+        workers = WorkerProcesses(settings, processes)
+        while not workers.finished:
+            status.update(workers.tally())
+            workers.handle_events(signals)
+        status.finish(workers.tally())
+    return workers.exit_status
 
 
 def _open_once(settings: WorkerSettings) -> None:
@@ -63,119 +63,119 @@ def _open_once(settings: WorkerSettings) -> None:
 
 
 @dataclass
-class Member:
-    """One process, and what it last reported."""
+class WorkerProcess:
+    """One process, and the counts that it last reported."""
 
     process: SpawnProcess
-    line: "Connection[Any, Any]"
-    began: float
+    pipe: "Connection[Any, Any]"
+    started_at: float
     tally: Tally = field(default_factory=Tally)
 
 
-class Crew:
-    """The processes of one worker."""
+class WorkerProcesses:
+    """The processes of one worker, seen from their parent."""
 
     def __init__(self, settings: WorkerSettings, size: int) -> None:
         self._settings = settings
-        self._members: list[Member] = []
-        self._gone = Tally()
+        self._workers: list[WorkerProcess] = []
+        self._tally_of_the_dead = Tally()
         self._short_lives = 0
         self._starts_at = [monotonic()] * size
-        self._order: Order | None = None
+        self._request: StopRequest | None = None
         self._kills_at = float("inf")
         self.exit_status = 0
 
     @property
     def finished(self) -> bool:
-        """Whether everybody has stopped as ordered."""
-        return self._order is not None and not self._members
+        """Whether a stop was requested and every process has ended."""
+        return self._request is not None and not self._workers
 
     def tally(self) -> Tally:
-        """Return what all have done, the dead included."""
-        return sum((member.tally for member in self._members), self._gone)
+        """Return the counts of all processes, including the dead ones."""
+        return sum((worker.tally for worker in self._workers), self._tally_of_the_dead)
 
-    def tend(self, signals: Signals) -> None:
-        """Wait for something to happen, and see to it."""
-        self._start_those_due()
-        sentinels = {member.process.sentinel: member for member in self._members}
-        lines = {member.line: member for member in self._members}
-        ready = wait([signals.incoming, *lines, *sentinels], REPORT_SECONDS)
+    def handle_events(self, signals: Signals) -> None:
+        """Wait a moment for signals, reports and exits, and handle those that come."""
+        self._start_due()
+        sentinels = {worker.process.sentinel: worker for worker in self._workers}
+        pipes = {worker.pipe: worker for worker in self._workers}
+        ready = wait([signals.incoming, *pipes, *sentinels], REPORT_SECONDS)
         for source in ready:
             if source is signals.incoming:
                 self._pass_on(signals.take())
-            elif source in lines:
-                _hear(lines[source])
+            elif source in pipes:
+                _read_reports(pipes[source])
         for source in ready:
             if source in sentinels:
-                self._bid_farewell(sentinels[source])
+                self._handle_exit(sentinels[source])
         if monotonic() > self._kills_at:
-            for member in self._members:
-                member.process.kill()
+            for worker in self._workers:
+                worker.process.kill()
 
-    def _start_those_due(self) -> None:
+    def _start_due(self) -> None:
         due = [at for at in self._starts_at if at <= monotonic()]
         for at in due:
             self._starts_at.remove(at)
-            self._members.append(_begin(self._settings))
+            self._workers.append(_start(self._settings))
 
-    def _pass_on(self, order: Order) -> None:
-        self._order = order
+    def _pass_on(self, request: StopRequest) -> None:
+        self._request = request
         self._starts_at.clear()
-        if order is Order.STOP_NOW:
-            self._kills_at = monotonic() + 2 * PATIENCE_SECONDS
-        for member in self._members:
-            _send(member, order)
+        if request is StopRequest.STOP_NOW:
+            self._kills_at = monotonic() + 2 * HARD_STOP_SECONDS
+        for worker in self._workers:
+            _send(worker, request)
 
-    def _bid_farewell(self, member: Member) -> None:
-        _hear(member)
-        member.process.join()
-        member.line.close()
-        self._members.remove(member)
-        self._gone += replace(member.tally, in_hand=0)
-        code, pid = member.process.exitcode, member.process.pid
-        if self._order is not None:
+    def _handle_exit(self, worker: WorkerProcess) -> None:
+        _read_reports(worker)
+        worker.process.join()
+        worker.pipe.close()
+        self._workers.remove(worker)
+        self._tally_of_the_dead += replace(worker.tally, in_hand=0)
+        code, pid = worker.process.exitcode, worker.process.pid
+        if self._request is not None:
             self.exit_status = self.exit_status or int(code != 0)
             return
-        lived = monotonic() - member.began
+        lived = monotonic() - worker.started_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE_SECONDS else 0
         pause = PAUSES.delay(self._short_lives) if self._short_lives else timedelta(0)
         self._starts_at.append(monotonic() + pause.total_seconds())
-        print(f"duequeue: process {pid} ended with {code}; another takes over", file=sys.stderr)
+        print(f"duequeue: process {pid} exited with {code} and is replaced", file=sys.stderr)
 
 
-def _begin(settings: WorkerSettings) -> Member:
+def _start(settings: WorkerSettings) -> WorkerProcess:
     ours, theirs = _spawn.Pipe()
     process = _spawn.Process(target=_work, args=(settings, theirs))
-    with holding_signals_back():
+    with signals_blocked():
         process.start()
     theirs.close()
-    return Member(process, ours, monotonic())
+    return WorkerProcess(process, ours, monotonic())
 
 
-def _hear(member: Member) -> None:
-    """Take in what a member has reported so far."""
-    with suppress(EOFError, OSError):  # it has died, which its sentinel tells
-        while member.line.poll():
-            member.tally = member.line.recv()
+def _read_reports(worker: WorkerProcess) -> None:
+    """Read the counts that a process has reported so far."""
+    with suppress(EOFError, OSError):  # it has died, and its sentinel will be ready
+        while worker.pipe.poll():
+            worker.tally = worker.pipe.recv()
 
 
-def _send(member: Member, order: Order) -> None:
-    with suppress(OSError):  # likewise
-        member.line.send(order)
+def _send(worker: WorkerProcess, request: StopRequest) -> None:
+    with suppress(OSError):  # it has died, and its sentinel will be ready
+        worker.pipe.send(request)
 
 
 def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
-    """Be one of the processes."""
+    """Run as one of the processes."""
 
     def report(tally: Tally) -> None:
-        with suppress(OSError):  # the orders tell that the parent is gone
+        with suppress(OSError):  # the parent is gone, which counts as a stop request
             parent.send(tally)
 
     terminal = Terminal()
     with listening_to_signals() as signals, terminal.shared():
         try:
-            orders = FromParent(signals, parent)
-            last = serve(settings, load(settings.handler), orders, report)
+            requests = SignalsAndParent(signals, parent)
+            last = consume(settings, load(settings.handler), requests, report)
         except (DueQueueError, ValueError) as error:
             sys.exit(f"duequeue: {error}")
         report(last)

@@ -1,9 +1,9 @@
-"""A consumer at work in this process, on threads or on an event loop."""
+"""A consumer that runs in this process, on threads or on an event loop."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -17,30 +17,29 @@ from duequeue.queue_async import AsyncQueue
 T = TypeVar("T")
 
 
-class Serving(Protocol):
-    """What a worker asks of its consumer."""
+class RunningConsumer(Protocol):
+    """What a worker needs of its consumer, whether blocking or asynchronous."""
 
     @property
     def in_hand(self) -> int:
-        """How many messages it holds."""
+        """How many messages the consumer holds."""
 
     def stop(self, grace: timedelta) -> None:
-        """Stop, and return once it has."""
+        """Stop the consumer, and return when it has stopped."""
 
 
-@contextmanager
-def serving(
+def running_consumer(
     settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> Iterator[Serving]:
-    """Consume until stopped."""
-    with (_on_a_loop if is_async(handler) else _on_threads)(settings, handler, listener) as served:
-        yield served
+) -> AbstractContextManager[RunningConsumer]:
+    """Open the queue and consume, on an event loop if the handler is asynchronous."""
+    consuming = _on_a_loop if is_async(handler) else _on_threads
+    return consuming(settings, handler, listener)
 
 
 @contextmanager
 def _on_threads(
     settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> Iterator[Serving]:
+) -> Iterator[RunningConsumer]:
     with Queue.open(settings.url, settings.queue, **settings.opening()) as queue:
         queue.events.subscribe(listener)
         with queue.consume(handler, **settings.consuming()) as consumer:
@@ -50,8 +49,8 @@ def _on_threads(
 @contextmanager
 def _on_a_loop(
     settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> Iterator[Serving]:
-    """Have the loop on a thread of its own: a handler that blocks it must not block signals."""
+) -> Iterator[RunningConsumer]:
+    """Run the loop on its own thread, so that a handler that blocks it does not block signals."""
     loop = Loop()
 
     async def start() -> tuple[AsyncQueue[Any], AsyncConsumer[Any]]:
@@ -61,7 +60,7 @@ def _on_a_loop(
 
     try:
         queue, consumer = loop.run(start())
-        yield AsyncServing(loop, consumer)
+        yield ConsumerOnLoop(loop, consumer)
         loop.run(consumer.stop())
         loop.run(queue.close())
     finally:
@@ -69,7 +68,7 @@ def _on_a_loop(
 
 
 class Loop:
-    """An event loop on a thread of its own."""
+    """An event loop on its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -77,7 +76,7 @@ class Loop:
         self._thread.start()
 
     def run(self, awaited: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there, and wait for it here."""
+        """Run a coroutine on the loop, and wait for its result."""
         return asyncio.run_coroutine_threadsafe(awaited, self._loop).result()
 
     def close(self) -> None:
@@ -89,8 +88,8 @@ class Loop:
         self._loop.close()
 
 
-class AsyncServing:
-    """An asynchronous consumer, asked from another thread."""
+class ConsumerOnLoop:
+    """An asynchronous consumer that is used from another thread."""
 
     def __init__(self, loop: Loop, consumer: AsyncConsumer[Any]) -> None:
         self._loop = loop
@@ -98,9 +97,9 @@ class AsyncServing:
 
     @property
     def in_hand(self) -> int:
-        """How many messages it holds."""
+        """How many messages the consumer holds."""
         return self._consumer.in_hand
 
     def stop(self, grace: timedelta) -> None:
-        """Stop, and return once it has."""
+        """Stop the consumer, and return when it has stopped."""
         self._loop.run(self._consumer.stop(grace))

@@ -1,18 +1,16 @@
-"""What a worker was asked for, as it is handed to other processes."""
+"""The settings of a worker, in a form that can be passed to other processes."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.codec import CODECS
 from duequeue.consumer.bound_handler import ConsumerOptions
-
-CODECS: dict[str, type[Codec[Any]]] = {"json": JsonCodec, "text": TextCodec, "bytes": BytesCodec}
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """The command line of a worker."""
+    """The values of a worker's command line."""
 
     handler: str
     url: str = field(repr=False)
@@ -29,10 +27,10 @@ class WorkerSettings:
     def opening(self) -> dict[str, Any]:
         """Return the options of `open`.
 
-        The queue itself minds `max_attempts`: a message may also end the process that handles it.
+        They include `max_attempts`, because a message may also kill the process that handles it.
         """
         return {
-            "codec": CODECS[self.codec](),
+            "codec": CODECS[self.codec],
             "lease": self.lease,
             "poll_interval": self.poll_interval,
             "max_attempts": self.max_attempts,

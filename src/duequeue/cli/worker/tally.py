@@ -1,4 +1,4 @@
-"""What a worker has done so far."""
+"""The counts of a worker."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,7 @@ from duequeue.verdict import Parked, Released
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts that can be added up; lateness is that of first deliveries, all together."""
+    """Counts that can be added up; `lateness` is the sum over all first deliveries."""
 
     handled: int = 0
     failed: int = 0
@@ -29,7 +29,7 @@ class Tally:
 
 
 class Counter:
-    """A listener that counts."""
+    """A listener that counts events."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -53,7 +53,7 @@ class Counter:
                 pass
 
     def tally(self, in_hand: int) -> Tally:
-        """Return the counts at this moment."""
+        """Return the current counts."""
         with self._lock:
             return Tally(
                 self._handled, self._failed, self._first_deliveries, self._lateness, in_hand

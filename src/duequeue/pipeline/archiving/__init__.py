@@ -1,1 +1,1 @@
-"""Archive: history becomes Parquet."""
+"""The archive job, which moves the history into Parquet."""

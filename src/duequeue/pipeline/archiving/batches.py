@@ -1,11 +1,11 @@
-"""How rows get into an archive: staged, counted, and moved into place, through any crash.
+"""How rows get into an archive and survive a crash: they are staged, counted, and moved into place.
 
-    _staging/rows/queue=orders/part-….parquet     being written; thrown away after a crash
-    _staging/manifest.json                        complete and counted: they will be moved
+    _staging/rows/queue=orders/part-….parquet     being written; discarded after a crash
+    _staging/manifest.json                        the rows are complete, and will be moved
     day=2026-03-01/queue=orders/part-….parquet    in place
-    day=2026-03-01/_manifest-….json               all of a batch is in place
+    day=2026-03-01/_manifest-….json               all rows of a batch are in place
 
-Spark overlooks names that begin with an underscore.
+Spark ignores names that begin with an underscore.
 """
 
 from datetime import date
@@ -24,7 +24,7 @@ MANIFEST = f"{STAGING}/manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What one batch brings into a day of the archive."""
+    """What one batch adds to a day of the archive."""
 
     day: date
     rows: int
@@ -34,21 +34,21 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class Batches:
-    """The batches of one archive, one at a time."""
+    """Takes batches into one archive, one at a time."""
 
     def __init__(self, spark: SparkSession, folder: Folder) -> None:
         self._spark = spark
         self._folder = folder
 
     def recover(self) -> Manifest | None:
-        """Finish the batch of an interrupted run if it was sealed, or else throw it away."""
+        """Finish the batch of an interrupted run if it was sealed; otherwise discard it."""
         if self._folder.has(MANIFEST):
             return self.publish()
         self.discard()
         return None
 
     def stage(self, rows: DataFrame) -> dict[str, int]:
-        """Write rows, and count by queue what has been written."""
+        """Write rows, and count the written ones by queue."""
         self.discard()
         path = self._folder.of(ROWS)
         rows.write.partitionBy("queue").parquet(path)
@@ -56,16 +56,16 @@ class Batches:
         return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
 
     def seal(self, manifest: Manifest) -> None:
-        """Declare the staged rows complete: from now on they are sure to get into the archive.
+        """Declare the staged rows complete; from now on they will get into the archive.
 
-        A loss of power must not leave the seal without what it seals.
+        The rows are synchronized first, so that a power failure cannot leave a seal without them.
         """
         self._folder.keep(ROWS)
         content = msgspec.json.format(msgspec.json.encode(manifest))
         self._folder.write(MANIFEST, content)
 
     def publish(self) -> Manifest:
-        """Move what is sealed into place; after an interruption, the rest of it."""
+        """Move the sealed rows into place; after an interruption, move the rest of them."""
         manifest = msgspec.json.decode(self._folder.read(MANIFEST), type=Manifest)
         day = day_folder(manifest.day)
         for queue in self._folder.names(ROWS):
@@ -77,5 +77,5 @@ class Batches:
         return manifest
 
     def discard(self) -> None:
-        """Throw away what is staged."""
+        """Discard the staged rows."""
         self._folder.delete(STAGING)

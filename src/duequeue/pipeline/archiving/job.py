@@ -1,4 +1,4 @@
-"""`archive`: the history moves from the database into Parquet, each row once."""
+"""`archive` moves the history from the database into Parquet, each row once."""
 
 from dataclasses import dataclass
 from datetime import UTC, date
@@ -13,15 +13,15 @@ from duequeue.history import History
 from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, day_folder, live_rows
-from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.progress import NoProgress, Progress, counted, spark_progress
 from duequeue.port.history_table import DayBounds
 
-# How often rows may come late for a day before it is left for the next run.
+# If rows keep arriving for a day, it is left to the next run after this many rounds.
 MOST_ROUNDS = 5
 
 
 class Archived(NamedTuple):
-    """What a run has done; `unfinished` are days in which rows kept changing."""
+    """What a run has archived; `unfinished` are days that kept changing."""
 
     folder: str
     rows: int
@@ -40,13 +40,13 @@ def archive(
 ) -> Archived:
     """Move every day of the history that is over into `folder`, and remove it from the database.
 
-    Interrupted at any point, it is run again and goes on.
+    If the job is interrupted at any point, run it again, and it continues.
     """
-    bulk_backend_for(absolute(url))  # says what is wrong with it
-    watch, told = clock or SystemClock(), progress or Silence()
+    bulk_backend_for(absolute(url))  # raises if the URL is wrong
+    watch, reporter = clock or SystemClock(), progress or NoProgress()
     place = Folder(spark, folder)
-    with History.open(url, clock=watch) as history, place.alone():
-        run = _Run(spark, url, history, place, Batches(spark, place), told)
+    with History.open(url, clock=watch) as history, place.locked():
+        run = _Run(spark, url, history, place, Batches(spark, place), reporter)
         rows_by_day = run.recover()
         today = watch.now().astimezone(UTC).date()
         unfinished = []
@@ -73,33 +73,35 @@ class _Run:
     progress: Progress
 
     def recover(self) -> dict[date, int]:
-        """Finish what an earlier run began. Its rows may still be in the database, too."""
+        """Finish the batch of an earlier run, whose rows may still be in the database too."""
         manifest = self.batches.recover()
         return {manifest.day: manifest.rows} if manifest else {}
 
     def archive_day(self, day: date, *, over: bool) -> _Moved:
-        """Copy, then remove; again if rows have come in between."""
+        """Copy the rows, then remove them; start over if more rows arrive in between."""
         moved = 0
         for _ in range(MOST_ROUNDS):
             bounds = self.history.day_bounds(day)
             if bounds.rows == 0:
                 return _Moved(moved, removed=True)
-            with following(self.spark, self.progress, f"{day}: copying {bounds.rows:,} rows"):
+            rows = counted(bounds.rows, "row")
+            with spark_progress(self.spark, self.progress, f"{day}: copying {rows}"):
                 copied = self._copy(day, bounds)
             if copied is None:
                 continue
             moved += copied
-            self.progress.step(f"{day}: removing {bounds.rows:,} rows from the database")
+            self.progress.step(f"{day}: removing {rows} from the database")
             remove = self.history.remove_day if over else self.history.remove_rows
             if remove(day, bounds):
                 return _Moved(moved, removed=True)
         return _Moved(moved, removed=False)
 
     def _copy(self, day: date, bounds: DayBounds) -> int | None:
-        """Bring what the archive does not have into it; None unless all rows are accounted for.
+        """Add the missing rows to the archive; return None unless all rows are accounted for.
 
-        Rows are only ever added between two ids, by transactions that took an id and committed
-        late. So whatever is read has all that was counted, and as many rows are the same rows.
+        Between two ids, rows are only ever added, by transactions that took an id and committed
+        late. So the rows that are read include every counted one, and if the numbers are equal,
+        the rows are the same.
         """
         rows = live_rows(self.spark, self.url, day, bounds)
         there = 0

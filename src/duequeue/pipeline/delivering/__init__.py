@@ -1,1 +1,1 @@
-"""Deliver: messages are handled on executors."""
+"""The deliver job, which handles messages on executors."""

@@ -1,16 +1,16 @@
-"""A handler at work on an executor: what it returns for each message, and what fails, settled."""
+"""How an executor calls a handler, and settles the messages that failed."""
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
+from duequeue.codec import CODECS
 from duequeue.flows.settling import storable
 from duequeue.instants import from_millis, span_to_millis
 from duequeue.port.bulk import BatchId
@@ -20,8 +20,6 @@ from duequeue.spark.options import Options
 from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
 
 logger = logging.getLogger("duequeue.pipeline")
-
-CODECS: dict[str, Codec[Any]] = {"json": JsonCodec(), "text": TextCodec(), "bytes": BytesCodec()}
 
 OUTCOME = pa.struct([("outcome", pa.string()), ("result", pa.string())])
 _NAMES = {Acked: "acked", Released: "released", Parked: "buried"}
@@ -43,7 +41,7 @@ Handler = Callable[[list[Received]], Sequence[Any] | None]
 
 @dataclass(frozen=True)
 class Handling:
-    """How messages are handled: by whom, how many at a time, and what failures lead to."""
+    """The handler, the number of messages that each call gets, and the rules for failures."""
 
     handler: Handler
     options: Options
@@ -51,23 +49,22 @@ class Handling:
     batch: int
 
     def outcomes(self, messages: pa.Array) -> pa.Array:
-        """Handle messages, settle what failed, and tell of each what became of it.
+        """Handle messages, settle those that failed, and return the outcome of each.
 
-        Their instants are milliseconds: a datetime in the session's zone may not hold the first
-        and the last ones.
+        Their instants are in milliseconds, because a datetime in the session's time zone cannot
+        hold the first and the last ones.
         """
         rows = messages.to_pylist()
-        told: list[dict[str, str | None]] = []
+        outcomes: list[dict[str, str | None]] = []
         for start in range(0, len(rows), self.batch):
-            told += self._handle(rows[start : start + self.batch])
-        return pa.array(told, OUTCOME)
+            outcomes += self._handle(rows[start : start + self.batch])
+        return pa.array(outcomes, OUTCOME)
 
     def _handle(self, rows: list[dict[str, Any]]) -> list[dict[str, str | None]]:
         outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
-        tell_of_errors([row["key"] for row in rows], outcomes)
+        log_errors([row["key"] for row in rows], outcomes)
         verdicts = [
-            judge(outcome, row["attempt"], self.rules)
-            for outcome, row in zip(outcomes, rows, strict=True)
+            self._verdict(outcome, row) for outcome, row in zip(outcomes, rows, strict=True)
         ]
         self._settle(
             [
@@ -81,8 +78,16 @@ class Handling:
             for outcome, verdict in zip(outcomes, verdicts, strict=True)
         ]
 
+    def _verdict(self, outcome: object, row: dict[str, Any]) -> Verdict:
+        """Judge one outcome; a backoff that raises must not fail the whole partition."""
+        try:
+            return judge(outcome, row["attempt"], self.rules)
+        except Exception:
+            logger.exception("no verdict on %r, so it is released at once", row["key"])
+            return Released(timedelta(0))
+
     def _settle(self, failed: list[tuple[dict[str, Any], Verdict]]) -> None:
-        """Release or bury apart from the batch, whose ack will then pass them by."""
+        """Release or bury failed messages now; the ack of their batch will then skip them."""
         if not failed:
             return
         held = failed[0][0]["lease"]
@@ -93,7 +98,9 @@ class Handling:
             for row, verdict in failed:
                 lease = Lease(row["lease"]["id"], 0, now)
                 if isinstance(verdict, Parked):
-                    attempts = row["attempt"] - 1 if self._is_used_up(row) else row["attempt"]
+                    attempts = (
+                        row["attempt"] - 1 if self._has_no_attempts_left(row) else row["attempt"]
+                    )
                     burials.append(Burial(lease, attempts, storable(verdict.reason)))
                 elif isinstance(verdict, Released):
                     releases.append(Release(lease, now + span_to_millis(verdict.delay, "delay")))
@@ -103,8 +110,8 @@ class Handling:
                 bulk.run(partial(bulk.store.bury, batch, burials, now))
 
     def _received(self, row: dict[str, Any]) -> Received | Bury:
-        """Return what to hand over; what cannot be delivered is to be buried."""
-        if self._is_used_up(row):
+        """Return the message for the handler, or a Bury if it cannot be delivered."""
+        if self._has_no_attempts_left(row):
             return Bury(f"max_attempts: delivered {row['attempt'] - 1} times without an ack")
         try:
             payload = CODECS[self.options.codec].decode(row["payload"])
@@ -113,14 +120,14 @@ class Handling:
         headers = dict(row["headers"] or {})
         return Received(row["key"], payload, from_millis(row["due_at"]), row["attempt"], headers)
 
-    def _is_used_up(self, row: dict[str, Any]) -> bool:
-        """Tell whether a message has been delivered as often as it may be."""
+    def _has_no_attempts_left(self, row: dict[str, Any]) -> bool:
+        """Return whether a message was already delivered `max_attempts` times."""
         most = self.rules.max_attempts
         return most is not None and row["attempt"] > most
 
 
-def tell_of_errors(keys: list[str], outcomes: list[object]) -> None:
-    """Log why messages fail, once for all that were handed over together."""
+def log_errors(keys: list[str], outcomes: list[object]) -> None:
+    """Log the first error of the messages that a handler got together, and the number of errors."""
     errors = [
         (key, outcome)
         for key, outcome in zip(keys, outcomes, strict=True)
@@ -128,23 +135,32 @@ def tell_of_errors(keys: list[str], outcomes: list[object]) -> None:
     ]
     if errors:
         key, error = errors[0]
-        logger.warning("%d of %d messages failed, first %r: %r", len(errors), len(keys), key, error)
+        logger.warning(
+            "%d of %d messages failed; the first was %r, with %r",
+            len(errors),
+            len(keys),
+            key,
+            error,
+        )
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a handler returned for a message, as JSON; None if that was nothing."""
+    """What a handler returned for a message, as JSON, or None if it returned nothing."""
 
     encoded: str | None
 
 
 def outcomes_of(handler: Handler, received: list[Received | Bury]) -> list[object]:
-    """Hand messages over together; if that fails, one by one, so that only the bad ones fail."""
+    """Call the handler with all messages and return the outcome of each.
+
+    If it raises, call it again for each message alone, so that only the bad ones fail.
+    """
     outcomes: list[object] = list(received)
     good = [(at, each) for at, each in enumerate(received) if isinstance(each, Received)]
     try:
         answers = _answers(handler, [each for _, each in good])
-    except Exception:  # noqa: BLE001 - whatever it is, it is found again below, with its message
+    except Exception:  # noqa: BLE001 - it is raised again below, for its own message
         answers = [_answer_alone(handler, each) for _, each in good]
     for (at, _), answer in zip(good, answers, strict=True):
         outcomes[at] = answer

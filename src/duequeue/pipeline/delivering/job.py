@@ -1,4 +1,4 @@
-"""`deliver`: a queue's messages handled on executors, acked when their micro-batch is committed."""
+"""`deliver` handles messages on executors, and acks them when their micro-batch is committed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,15 +8,16 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from duequeue.backoff import Backoff
+from duequeue.codec import CODECS
 from duequeue.connect import absolute
-from duequeue.pipeline.arrow_functions import arrow_udf
-from duequeue.pipeline.delivering.handling import CODECS, Handler, Handling
+from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.progress import Progress, Silence
+from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options, parse
@@ -29,7 +30,7 @@ OBSERVED = "delivered"
 
 
 class Delivered(NamedTuple):
-    """What became of the messages."""
+    """How many messages were acked, released and buried."""
 
     acked: int = 0
     released: int = 0
@@ -38,7 +39,7 @@ class Delivered(NamedTuple):
 
 @dataclass(frozen=True)
 class ToQueue:
-    """Results as messages of a queue, due at once, under the keys of what was handled."""
+    """Results become messages of a queue, due at once, under the keys of the handled messages."""
 
     url: str = field(repr=False)
     queue: str
@@ -47,7 +48,7 @@ class ToQueue:
 Results: TypeAlias = str | Path | ToQueue | None
 
 
-def deliver(  # noqa: PLR0913 - all but four may be left out
+def deliver(  # noqa: PLR0913 - all but four are optional
     spark: SparkSession,
     *,
     url: str,
@@ -62,41 +63,45 @@ def deliver(  # noqa: PLR0913 - all but four may be left out
     progress: Progress | None = None,
     **options: str | int,
 ) -> Delivered:
-    """Hand what is due to `handler` on executors, and write what it returns.
+    """Pass messages that are due to `handler` on executors, and write its results.
 
-    A message that fails is released with backoff, or buried after `max_attempts`; the others of
-    its batch go on. Interrupted at any point, it goes on from `checkpoint` when it is run again.
+    A message that fails is released with backoff, or buried after `max_attempts`; this does not
+    affect the other messages of its batch. If the job is interrupted at any point, run it again,
+    and it continues from `checkpoint`.
     """
     given = {**options, "url": absolute(url), "queue": queue, "payloadType": "binary"}
     parsed = parse(given)
     _check(parsed, batch, max_attempts)
-    OpenBulk(parsed).close()  # a database that cannot be reached is told of at once
+    OpenBulk(parsed).close()  # raises at once if the database cannot be reached
     handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
     handled = handled_frame(_messages(spark, given, parsed), handling)
     writer = _writer(spark, handled, results, parsed)
-    told, totals = progress or Silence(), BatchTotals(OBSERVED)
-    told.step(f"delivering {queue}")
+    reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
+    reporter.step(f"delivering {queue}")
     run_query(
         spark,
-        writer.option("checkpointLocation", Folder(spark, checkpoint).path),
+        writer.option("checkpointLocation", Folder(spark, checkpoint, "checkpoint").path),
         totals,
-        lambda counts: told.still(f"delivering {queue}: {in_words(counts)}"),
+        lambda counts: reporter.still(f"delivering {queue}: {counts_in_words(counts)}"),
         forever=forever,
     )
     return Delivered(**totals.counts)
 
 
 def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
-    """Handle messages, count the outcomes, and keep those that were acked."""
+    """Handle messages, count their outcomes, and return those that were acked."""
 
     def handle(rows: pa.Array) -> pa.Array:
         return handling.outcomes(rows)
 
-    handler = arrow_udf(handle, "struct<outcome: string, result: string>", once=True)
+    returns = "struct<outcome: string, result: string>"
+    # The type hints of Spark demand a third argument, which Spark itself warns against.
+    handler = arrow_udf(handle, returns)  # type: ignore[call-overload]
     given = F.struct(*messages.columns).withField("due_at", F.unix_millis("due_at"))
     counts = [F.count_if(F.col("outcome") == name).alias(name) for name in Delivered._fields]
     return (
-        messages.withColumn("handled", handler(given))
+        # Spark computes a nondeterministic function only once for each row.
+        messages.withColumn("handled", handler.asNondeterministic()(given))
         .select(*READ, "handled.*")
         .observe(OBSERVED, *counts)
         .where("outcome = 'acked'")
@@ -104,8 +109,8 @@ def handled_frame(messages: DataFrame, handling: Handling) -> DataFrame:
     )
 
 
-def in_words(counts: Counts) -> str:
-    """Say how many there were of each."""
+def counts_in_words(counts: Counts) -> str:
+    """Write the counts as text."""
     return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "none yet"
 
 
@@ -132,11 +137,14 @@ def _writer(
         given = {"url": absolute(results.url), "queue": results.queue}
         target = parse(given)
         if (target.url, target.kind) == (parsed.url, parsed.kind):
-            raise ValueError("results must not go to the queue that is read: it would never end")
+            raise ValueError(
+                "results must not go to the queue that is read, because the job would never end"
+            )
         messages = handled.where("result IS NOT NULL").select(
             "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")
         )
         return messages.writeStream.format(DueQueueSource.name()).options(**given)
     if parsed.codec != "bytes":
         handled = handled.withColumn("payload", F.col("payload").cast("string"))
-    return handled.writeStream.format("parquet").option("path", Folder(spark, results).path)
+    path = Folder(spark, results, "results").path
+    return handled.writeStream.format("parquet").option("path", path)

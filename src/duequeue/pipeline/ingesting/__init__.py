@@ -1,1 +1,1 @@
-"""Ingest: files or tables become messages."""
+"""The ingest job, which makes messages of files and tables."""

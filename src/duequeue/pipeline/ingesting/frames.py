@@ -1,4 +1,4 @@
-"""From any columns to messages, and the reason why a row cannot be one."""
+"""Messages from any columns, and the reason why a row cannot become one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -19,7 +20,6 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from duequeue.pipeline.arrow_functions import arrow_udf
 from duequeue.pipeline.ingesting.sources import CORRUPT
 from duequeue.spark.faults import faults
 from duequeue.spark.written_rows import columns_of
@@ -32,10 +32,10 @@ _WITH_NULLS = {"ignoreNullFields": "false"}
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns make a message.
+    """The columns that make a message.
 
-    One column as `payload` is taken as it is if it holds text; several, or all that are left when
-    none is named, become a JSON object. `due_format` is a pattern of Spark's for times in text.
+    A single `payload` column that holds text is taken as it is. Several columns, or all the others
+    if you name none, become a JSON object. `due_format` is a pattern of Spark for times in text.
     """
 
     key: str = "key"
@@ -45,8 +45,8 @@ class Columns:
     due_format: str | None = None
 
 
-def screened(frame: DataFrame, columns: Columns, codec: str) -> DataFrame:
-    """Add to each row the message that it makes, and the reason why that cannot be offered."""
+def checked_rows(frame: DataFrame, columns: Columns, codec: str) -> DataFrame:
+    """Add to each row its message, and the reason if that message cannot be offered."""
     _check_names(frame, columns)
     message = {
         "key": F.col(_quoted(columns.key)).cast("string"),
@@ -61,17 +61,17 @@ def screened(frame: DataFrame, columns: Columns, codec: str) -> DataFrame:
 
 
 def messages(rows: DataFrame) -> DataFrame:
-    """Return the messages of screened rows that can be offered."""
+    """Return the messages of checked rows that can be offered."""
     return rows.where(F.col(REASON).isNull()).select(f"{MESSAGE}.*")
 
 
 def rejected(rows: DataFrame) -> DataFrame:
-    """Return the rows as they came that cannot be offered, each with its reason."""
+    """Return the unchanged rows that cannot be offered, each with its reason."""
     return rows.where(F.col(REASON).isNotNull()).drop(MESSAGE)
 
 
 def reasons(rows: DataFrame) -> DataFrame:
-    """Count the rows by reason; null is that of the good ones."""
+    """Count the rows by reason, which is null for good rows."""
     return rows.groupBy(REASON).count()
 
 
@@ -83,7 +83,9 @@ def _check_names(frame: DataFrame, columns: Columns) -> None:
             raise ValueError(f"column {name!r} is not in the source, which has: {known}")
     for name in (MESSAGE, REASON):
         if name in frame.columns:
-            raise ValueError(f"column {name!r} stands in the way: rename it in the source")
+            raise ValueError(
+                f"column {name!r} has a name that the job uses itself: rename it in the source"
+            )
 
 
 def _payload(frame: DataFrame, columns: Columns, codec: str) -> Column:
@@ -106,8 +108,8 @@ def _as_text(field: StructField) -> Column:
     if isinstance(kind, (StructType, ArrayType, MapType, VariantType)):
         return F.to_json(column, _WITH_NULLS)
     raise ValueError(
-        f"column {field.name!r} is no payload by itself, as {kind.simpleString()}: "
-        "cast it to string, or name other columns too"
+        f"column {field.name!r} cannot be the payload by itself, because its type is "
+        f"{kind.simpleString()}: cast it to string, or name other columns too"
     )
 
 
@@ -117,19 +119,21 @@ def _due_at(schema: StructType, columns: Columns) -> Column:
         pattern = [F.lit(columns.due_format)] if columns.due_format else []
         return F.try_to_timestamp(column, *pattern)
     if isinstance(kind, NumericType):
-        # Floored; what is no number, or too large a one, becomes null.
+        # Numbers are floored; a value that is not a number or is too large becomes null.
         return (column - F.pmod(column, F.lit(1))).try_cast(LongType())
     return column.cast("timestamp")
 
 
 def _reason(frame: DataFrame, columns: Columns, codec: str, parts: list[str]) -> Column:
-    """Tell the first that applies; the rules are those of the connector, which checks again."""
+    """Return the first reason that applies; the connector checks by the same rules again."""
     given = F.col(_quoted(columns.due_at)).isNotNull()
-    no_time = F.when(given & F.col(f"{MESSAGE}.due_at").isNull(), f"{columns.due_at} is no time")
+    not_a_time = F.when(
+        given & F.col(f"{MESSAGE}.due_at").isNull(), f"{columns.due_at} is not a time"
+    )
     names = {"key": columns.key, "due_at": columns.due_at, "headers": columns.headers or ""}
     if len(columns.payload) == 1:
         names["payload"] = columns.payload[0]
-    possible = [no_time, _fault_finder(parts, names, codec)(F.col(MESSAGE))]
+    possible = [not_a_time, _fault_finder(parts, names, codec)(F.col(MESSAGE))]
     if CORRUPT in frame.columns:
         possible = [F.when(F.col(CORRUPT).isNotNull(), "cannot be read"), *possible]
     return F.coalesce(*possible)
@@ -140,11 +144,13 @@ def _fault_finder(parts: list[str], names: dict[str, str], codec: str) -> Callab
         chunk = pa.record_batch({part: pc.struct_field(rows, part) for part in parts})
         found = pa.nulls(len(rows), pa.string())
         for fault in faults(columns_of(chunk), only_json=codec == "json"):
-            told = f"{names.get(fault.column, fault.column)} {fault.what}"
-            found = pc.coalesce(found, pc.if_else(fault.rows, told, None))
+            reason = f"{names.get(fault.column, fault.column)} {fault.what}"
+            found = pc.coalesce(found, pc.if_else(fault.rows, reason, None))
         return found
 
-    return arrow_udf(first_fault, "string")
+    # The type hints of Spark demand a third argument, which Spark itself warns against.
+    finder: Callable[..., Column] = arrow_udf(first_fault, "string")  # type: ignore[call-overload]
+    return finder
 
 
 def _quoted(name: str) -> str:

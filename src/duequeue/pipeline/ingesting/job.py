@@ -1,4 +1,4 @@
-"""`ingest`: rows become messages; those that cannot are set aside, with the reason."""
+"""`ingest` makes messages of rows, and sets aside the rows that cannot become one."""
 
 from collections.abc import Mapping
 from datetime import UTC
@@ -14,13 +14,13 @@ from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.ingesting.frames import (
     REASON,
     Columns,
+    checked_rows,
     messages,
     reasons,
     rejected,
-    screened,
 )
 from duequeue.pipeline.ingesting.sources import read_source
-from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.progress import NoProgress, Progress, counted, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
 from duequeue.spark.open_bulk import OpenBulk
@@ -28,7 +28,7 @@ from duequeue.spark.options import parse
 
 
 class Ingested(NamedTuple):
-    """What became of the rows: offered, or rejected for some reason and written to a folder."""
+    """How many rows there were, what became of them, and the folder of the rejected ones."""
 
     rows: int
     offered: OfferCounts
@@ -49,50 +49,52 @@ def ingest(
     progress: Progress | None = None,
     **options: Any,
 ) -> Ingested:
-    """Offer every row that can be a message, and write the others to a new folder in `rejects`.
+    """Offer every row that can become a message, and write the others to a new folder in `rejects`.
 
-    Without that, a single bad row is an error, and nothing is offered. Run twice, it finds its
-    messages there and leaves them alone, but for those whose rows have changed since.
+    Without `rejects`, a single bad row is an error, and nothing is offered. A second run leaves
+    messages alone that are already in the queue, except those whose rows have changed.
     """
-    url, told = absolute(url), progress or Silence()
+    url, reporter = absolute(url), progress or NoProgress()
     parsed = parse({**options, "url": url, "queue": queue})
-    OpenBulk(parsed).close()  # a database that cannot be reached is told of at once
+    OpenBulk(parsed).close()  # raises at once if the database cannot be reached
+    folder = None if rejects is None else Folder(spark, rejects, "rejects")
     frame = (
         source
         if isinstance(source, DataFrame)
         else read_source(spark, source, form, reader_options or {})
     )
-    rows = screened(frame, columns or Columns(), parsed.codec)
-    with following(spark, told, "checking the rows"):
+    rows = checked_rows(frame, columns or Columns(), parsed.codec)
+    with spark_progress(spark, reporter, "checking the rows"):
         found = {row[REASON]: row["count"] for row in reasons(rows).collect()}
     good = found.pop(None, 0)
-    folder = _set_aside(spark, rows, found, rejects, told) if found else None
-    with following(spark, told, f"offering {good:,} rows"):
+    written = _set_aside(spark, rows, found, folder, reporter) if found else None
+    with spark_progress(spark, reporter, f"offering {counted(good, 'row')}"):
         offered = offer(messages(rows), url=url, queue=queue, **options)
     if sum(offered) != good:
         raise ValueError(
-            f"source has changed while it was read: {good} good rows were counted, and "
-            f"{sum(offered)} offered; run it again"
+            f"source changed while it was read: {good:,} good rows were counted, but "
+            f"{sum(offered):,} were offered; run the job again"
         )
-    return Ingested(good + sum(found.values()), offered, found, folder)
+    return Ingested(good + sum(found.values()), offered, found, written)
 
 
 def _set_aside(
     spark: SparkSession,
     rows: DataFrame,
     found: dict[str, int],
-    rejects: str | Path | None,
+    folder: Folder | None,
     progress: Progress,
 ) -> str:
-    bad = sum(found.values())
-    if rejects is None:
-        told = "; ".join(f"{reason}: {count:,}" for reason, count in found.items())
+    """Write the rows that cannot become messages to a new folder, and return its path."""
+    bad = counted(sum(found.values()), "row")
+    if folder is None:
+        by_reason = "; ".join(f"{reason}: {count:,}" for reason, count in found.items())
         raise ValueError(
-            f"source has {bad:,} rows that cannot be messages ({told}): mend them, or name a "
-            "folder for them: rejects=…, or --rejects FOLDER"
+            f"source has {bad} that cannot be offered ({by_reason}): correct the source, or "
+            "give a folder for such rows with rejects=… or --rejects FOLDER"
         )
-    begun = SystemClock().now().astimezone(UTC)
-    folder = Folder(spark, rejects).of(f"{begun:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}")
-    with following(spark, progress, f"setting {bad:,} rows aside"):
-        rejected(rows).write.json(folder)
-    return folder
+    started_at = SystemClock().now().astimezone(UTC)
+    path = folder.of(f"{started_at:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}")
+    with spark_progress(spark, progress, f"setting {bad} aside"):
+        rejected(rows).write.json(path)
+    return path

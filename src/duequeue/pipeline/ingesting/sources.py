@@ -1,4 +1,4 @@
-"""Where messages come from: files of any format that Spark reads, or a table."""
+"""The sources of messages: files of any format that Spark reads, or a table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from pyspark.sql.types import StringType
 
 from duequeue.pipeline.folder import absolute_path
 
-# Where Spark puts a line that it cannot read.
+# The column in which Spark puts a line that it cannot parse.
 CORRUPT = "_corrupt_record"
 TABLE = "table"
 
@@ -19,10 +19,10 @@ _FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parqu
 def read_source(
     spark: SparkSession, source: str | Path, form: str | None, options: Mapping[str, str]
 ) -> DataFrame:
-    """Read files, of the format that their ending tells unless it is given, or a table."""
+    """Read files or a table; the ending of the path gives the format unless `form` does."""
     place = str(source)
     if not place:
-        raise ValueError("source must be a path or the name of a table, not empty")
+        raise ValueError("source must not be empty: give a path or the name of a table")
     form = form or _form_of(place)
     if form == TABLE:
         return spark.read.options(**options).table(place)
@@ -30,7 +30,7 @@ def read_source(
         return _read_files(spark, absolute_path(place), form, options)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            raise ValueError(f"source {place!r} is not there") from None
+            raise ValueError(f"source {place!r} does not exist") from None
         raise
 
 
@@ -51,6 +51,6 @@ def _form_of(place: str) -> str:
         if place.lower().rstrip("/*").removesuffix(".gz").endswith(ending):
             return form
     raise ValueError(
-        f"source {place!r} has no ending that tells its format: give csv, json, parquet, "
-        f"another format that Spark reads, or {TABLE}"
+        f"source {place!r} has no ending of a known format: give the format, which is csv, json, "
+        f"parquet, any other format that Spark reads, or {TABLE}"
     )

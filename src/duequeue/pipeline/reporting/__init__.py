@@ -1,1 +1,1 @@
-"""Report: what the archive shows, as a page."""
+"""The report job, which writes a page about the archive and the database."""

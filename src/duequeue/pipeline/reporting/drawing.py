@@ -1,4 +1,4 @@
-"""Figures as SVG that takes its colours and its font from the page: light, dark, or printed."""
+"""Figures as SVG, with the colours and the font of the page, whether light, dark or printed."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 WIDTH = 9.6
 
-# Stand-ins, which become variables of the page's style sheet.
+# Placeholders that become variables of the page's style sheet.
 INK, GRID = "#100010", "#100011"
 SERIES = [f"#10000{number}" for number in range(7)]
 _VARIABLES = {INK: "var(--ink)", GRID: "var(--grid)"} | {
@@ -42,8 +42,8 @@ _STYLE: dict[Any, Any] = {
 
 
 def drawn(name: str, height: float, draw: Callable[[Figure], object]) -> str:
-    """Have a figure drawn, and return it as a part of a page."""
-    # Names inside one drawing must differ from those of the others on the page.
+    """Draw a figure, and return it as SVG that can stand inside a page."""
+    # The ids in one drawing must differ from those of the others on the page.
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         draw(figure)

@@ -1,20 +1,21 @@
-"""`report`: how many, how late, what went wrong, what is to come; a page, and its tables."""
+"""`report` writes a page and its tables: how many, how late, what went wrong, what is to come."""
 
+from contextlib import nullcontext
 from datetime import UTC, timedelta
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - so it is written everywhere
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.clock import Clock, SystemClock
 from duequeue.connect import absolute, backend_for, bulk_backend_for
 from duequeue.history import History
-from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
 from duequeue.pipeline.history_source import SETTLED, queue_and_type
-from duequeue.pipeline.progress import Progress, Silence, following
+from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.pipeline.reporting.frames import HOUR, facts, forecast, start_of
 from duequeue.pipeline.reporting.page import STEPS, Period, page
 from duequeue.pipeline.reporting.tables import Tables
@@ -24,9 +25,12 @@ PAGE = "report.html"
 
 
 class Report(NamedTuple):
-    """Where the page is, and how many messages it is about."""
+    """Where the page is, and how many messages it is about.
 
-    page: Path
+    The page is a URL if the folder was given as one, and a path otherwise.
+    """
+
+    page: Path | str
     settled: int
 
 
@@ -41,45 +45,48 @@ def report(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Report on an archive, on what a database still has of its history, or on both.
+    """Report on an archive, on the history that is still in a database, or on both.
 
-    What is to come is told of a database only.
+    Only a database knows which messages are to come.
     """
     if archive is None and url is None:
-        raise ValueError("name an archive, a url, or both: there is nothing to report on")
+        raise ValueError("there is nothing to report on: give an archive, a url, or both")
     if type(days) is not int or days < 1:
         raise ValueError(f"days must be a whole number above 0, not {days!r}")
     if step not in STEPS:
         raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
     now = (clock or SystemClock()).now().astimezone(UTC)
     period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
-    where, told = Path(folder), progress or Silence()
-    with following(spark, told, "reading"):
+    target = Folder(spark, folder) if is_url(folder) else None
+    reporter = progress or NoProgress()
+    with spark_progress(spark, reporter, "reading"):
         settled, scheduled = _read(spark, archive, url, period)
     counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
     try:
-        with following(spark, told, "counting"):
+        with spark_progress(spark, reporter, "counting"):
             tables = Tables.of(counted, forecast(scheduled, now))
     finally:
         counted.unpersist()
-    told.step("drawing")
-    names = tables.write(where / "tables")
-    (where / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
-    return Report(where / PAGE, tables.total["settled"][0].as_py())
+    reporter.step("drawing")
+    with target.written_locally() if target else nullcontext(Path(folder)) as place:
+        names = tables.write(place / "tables")
+        (place / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
+    written = target.of(PAGE) if target else Path(folder) / PAGE
+    return Report(written, tables.total["settled"][0].as_py())
 
 
 def _read(
     spark: SparkSession, archive: str | Path | None, url: str | None, period: Period
 ) -> tuple[DataFrame, DataFrame]:
-    """Return what was settled, and what is scheduled.
+    """Return the settled messages and the scheduled ones.
 
-    Rows go from the database into the archive and are then removed. So the database is read first:
-    what is on its way meanwhile is found twice, and counted once, instead of not at all.
+    An archive run copies rows from the database and then removes them. So the database is read
+    first: rows that are moved meanwhile are found twice and counted once, instead of not at all.
     """
     folder = None if archive is None else _existing(spark, archive)
     if url is None:
         return _archived(spark, folder, period), _scheduled(spark, "", [])
-    bulk_backend_for(absolute(url))  # says what is wrong with it
+    bulk_backend_for(absolute(url))  # raises if the URL is wrong
     with History.open(url) as history:
         live = _live(spark, url, history, period)
         scheduled = _scheduled(spark, url, history.kinds())
@@ -88,10 +95,10 @@ def _read(
 
 
 def _existing(spark: SparkSession, archive: str | Path) -> Folder:
-    folder = Folder(spark, archive)
+    folder = Folder(spark, archive, "archive")
     if not folder.has(""):
         raise ValueError(
-            f"archive {folder.path} is not there: run the archive job first, or leave it out"
+            f"archive {folder.path} does not exist: run the archive job first, or leave it out"
         )
     return folder
 
@@ -104,7 +111,7 @@ def _archived(spark: SparkSession, folder: Folder | None, period: Period) -> Dat
 
 
 def _live(spark: SparkSession, url: str, history: History, period: Period) -> DataFrame:
-    """Read what the database has now: a checkpoint, since a second look would find less."""
+    """Read the rows of the database once and keep them, because a second read might find fewer."""
     days = sorted({found.day for found in history.days() if found.day >= period.since.date()})
     frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
     rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
@@ -124,6 +131,6 @@ def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
 
 
 def _sources(archive: str | Path | None, url: str | None) -> list[str]:
-    """Name the sources, without secrets."""
+    """Name the sources without their passwords."""
     named = [] if archive is None else [f"the archive in {Path(archive).name}"]
     return named if url is None else [*named, backend_for(url).address]

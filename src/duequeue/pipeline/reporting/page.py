@@ -1,4 +1,4 @@
-"""A report as a page: one HTML file that asks nobody for anything."""
+"""A report as one HTML file that loads nothing from elsewhere."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ STEPS = {timedelta(hours=1): "hour", timedelta(minutes=1): "minute", timedelta(s
 
 
 class Period(NamedTuple):
-    """The time that a report is about, and in which steps."""
+    """The time that a report covers, and the step of its plots."""
 
     since: datetime
     now: datetime
@@ -25,7 +25,7 @@ class Period(NamedTuple):
 
 
 def page(tables: Tables, names: Sequence[str], period: Period, sources: Sequence[str]) -> str:
-    """Return the page."""
+    """Return the HTML of the page."""
     (total,) = tables.total.to_pylist()
     queues = sorted(tables.by_queue.to_pylist(), key=lambda row: (-row["settled"], row["queue"]))
     times, forecast = tables.by_queue_and_time.to_pylist(), tables.forecast.to_pylist()
@@ -45,7 +45,7 @@ def page(tables: Tables, names: Sequence[str], period: Period, sources: Sequence
 
 
 def _plots(tables: Tables, queues: Sequence[str], period: Period) -> dict[str, Markup]:
-    """Draw what there is something to draw of."""
+    """Draw every plot that has data."""
     times, forecast = tables.by_queue_and_time.to_pylist(), tables.forecast.to_pylist()
     attempts = tables.by_queue_and_attempts.to_pylist()
     late = {row["queue"] for row in times if row["late_max"] is not None}

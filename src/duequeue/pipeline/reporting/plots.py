@@ -20,7 +20,7 @@ MOST_QUEUES = len(SERIES) - 1
 OTHERS = "others"
 DAY = timedelta(days=1)
 
-# For years, months, days, hours, minutes and seconds; and for the first of each.
+# The formats of years, months, days, hours, minutes and seconds, and those of the first of each.
 _DATES = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
 _DATES_AT_ZERO = ["", "%Y", "%b", "%-d %b", "%H:%M", "%H:%M"]
 
@@ -46,7 +46,7 @@ def throughput(times: Sequence[Row], step: timedelta) -> str:
 
 
 def ahead(forecast: Sequence[Row], hours: Sequence[datetime]) -> str:
-    """Draw how many messages fall due in the hours to come, by queue."""
+    """Draw how many messages fall due in the next hours, by queue."""
 
     def draw(figure: Figure) -> None:
         axes = _stacked(figure, forecast, "messages", HOUR)
@@ -56,7 +56,7 @@ def ahead(forecast: Sequence[Row], hours: Sequence[datetime]) -> str:
 
 
 def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> str:
-    """Draw percentiles of lateness over time, a panel for each of the largest queues."""
+    """Draw percentiles of lateness over time, with a panel for each of the largest queues."""
     shown = queues[:MOST_QUEUES]
     rows = -(-len(shown) // 2)
     known = [row["at"] for row in times if row["queue"] in shown and row["late_max"] is not None]
@@ -69,7 +69,7 @@ def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> st
             axes.set_title(_plain(queue))
         for axes in list(panels)[len(shown) :]:
             axes.set_visible(False)
-        # All panels share it. A single point, left alone, would be shown amid years.
+        # All panels share these limits. Without them, a single point would get an axis of years.
         figure.axes[0].set_xlim(*_days([min(known) - step / 2, max(known) + step]))
         figure.legend(
             *figure.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3
@@ -79,7 +79,7 @@ def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> st
 
 
 def trouble(times: Sequence[Row], step: timedelta) -> str:
-    """Draw burials, and deliveries that were not the first."""
+    """Draw burials and repeated deliveries."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -94,7 +94,7 @@ def trouble(times: Sequence[Row], step: timedelta) -> str:
 
 
 def attempts(rows: Sequence[Row]) -> str:
-    """Draw how many messages took how many attempts; most take one, hence the scale."""
+    """Draw messages by their attempts, on a logarithmic scale because most take one."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -152,7 +152,7 @@ def _bars(
 
 def _percentiles(axes: Axes, rows: Iterable[Row], step: timedelta) -> None:
     known = {row["at"]: row for row in rows if row["late_max"] is not None}
-    # A point without a value, after each that has no neighbour, interrupts the line.
+    # A point without a value interrupts the line where the next step has no data.
     ends = {at + step for at in known} - known.keys()
     instants = sorted([*known, *ends])
     at = _days(instants)
@@ -200,7 +200,7 @@ def _summed(rows: Iterable[Row], what: str) -> dict[datetime, int]:
 
 
 def _days(instants: Iterable[datetime]) -> list[float]:
-    """Instants as the axis counts them."""
+    """Return instants in days since the epoch, as the axis counts them."""
     return [(at - EPOCH) / DAY for at in instants]
 
 
@@ -209,5 +209,5 @@ def _count(value: float, _: int | None) -> str:
 
 
 def _plain(name: str) -> str:
-    """A dollar would begin a formula, and an underscore would keep a name out of a legend."""
+    """Escape a name, because a dollar starts a formula and an underscore hides it in a legend."""
     return f"\N{ZERO WIDTH SPACE}{name}".replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""The tables of a report, small enough for one machine, as files for whoever calculates on."""
+"""The tables of a report, which are small enough for one machine, and their files."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +12,7 @@ from duequeue.pipeline.reporting.frames import by_attempts, measured
 
 @dataclass(frozen=True)
 class Tables:
-    """What was counted, from the whole to the parts."""
+    """The counts of a report, from the total to the parts."""
 
     total: pa.Table
     by_queue: pa.Table
@@ -22,7 +22,7 @@ class Tables:
 
     @classmethod
     def of(cls, counted: DataFrame, expected: DataFrame) -> "Tables":
-        """Have Spark count; what comes back has a row for each queue and step of time."""
+        """Let Spark count; the largest table has a row for each queue and step of time."""
         return cls(
             total=measured(counted).toArrow(),
             by_queue=measured(counted, "queue").orderBy("queue").toArrow(),
@@ -32,11 +32,14 @@ class Tables:
         )
 
     def write(self, folder: Path) -> list[str]:
-        """Write each as Parquet and as CSV, and return their names."""
+        """Write each table as Parquet and as CSV, and return their names."""
         folder.mkdir(parents=True, exist_ok=True)
         names = [field.name for field in fields(self)]
         for name in names:
             table: pa.Table = getattr(self, name)
-            parquet.write_table(table, folder / f"{name}.parquet")
-            csv.write_csv(table, folder / f"{name}.csv")
+            # The files are opened here, because Arrow would take a path with a colon for a URL.
+            with (folder / f"{name}.parquet").open("wb") as file:
+                parquet.write_table(table, file)
+            with (folder / f"{name}.csv").open("wb") as file:
+                csv.write_csv(table, file)
         return names

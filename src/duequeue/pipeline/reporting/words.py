@@ -1,10 +1,11 @@
-"""What a report says in words: how many, how late, what went wrong, what is to come."""
+"""The sentences of a report: how many, how late, what went wrong, what is to come."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from duequeue.instants import words_for
+from duequeue.pipeline.progress import counted
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -12,7 +13,7 @@ NOTHING = "\N{EN DASH}"
 
 
 class Figure(NamedTuple):
-    """A number that tells much, what it is of, and whether it is to worry about."""
+    """An important number, its name, and whether it is bad news."""
 
     value: str
     name: str
@@ -20,7 +21,7 @@ class Figure(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What is scheduled for the next hours."""
+    """The messages that are scheduled for the next 24 hours."""
 
     messages: int
     overdue: int
@@ -29,17 +30,17 @@ class Expected(NamedTuple):
 
 
 def span(millis: int | None) -> str:
-    """Write milliseconds in words."""
+    """Write a duration, given in milliseconds."""
     return NOTHING if millis is None else words_for(timedelta(milliseconds=millis))
 
 
 def number(count: int) -> str:
-    """Write a count."""
+    """Write a number with commas."""
     return f"{count:,}"
 
 
 def share(part: int, whole: int) -> str:
-    """Write a part of a whole, never rounded to all or nothing."""
+    """Write a part of a whole in percent; only 0 and the whole become 0% and 100%."""
     if whole == 0:
         return NOTHING
     if part in {0, whole}:
@@ -53,7 +54,7 @@ def instant(at: datetime) -> str:
 
 
 def expectations(forecast: Sequence[Row]) -> Expected:
-    """Sum the hours to come up."""
+    """Sum up the forecast."""
     by_hour: dict[datetime, int] = {}
     for row in forecast:
         by_hour[row["at"]] = by_hour.get(row["at"], 0) + row["messages"]
@@ -64,39 +65,59 @@ def expectations(forecast: Sequence[Row]) -> Expected:
 
 
 def headline(total: Row, queues: Sequence[Row]) -> str:
-    """Say in a few sentences how it went."""
-    if not total["settled"]:
+    """Summarize the report in a few sentences."""
+    settled = total["settled"]
+    if not settled:
         return "No message was settled in this time by a queue that keeps its history."
-    several = f"{len(queues)} queues" if len(queues) > 1 else "one queue"
-    said = [f"{number(total['settled'])} messages of {several} were settled."]
+    messages, places = counted(settled, "message"), counted(len(queues), "queue")
+    said = [f"{messages} in {places} {_were(settled)} settled."]
     if total["late_max"] is not None:
-        said.append(
-            f"Half of them were delivered within {span(total['late_p50'])} of their due time, "
-            f"99% within {span(total['late_p99'])}; the last one waited {span(total['late_max'])}."
-        )
+        said.append(_lateness(total))
     return " ".join([*said, _trouble(total, queues)])
 
 
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _lateness(total: Row) -> str:
+    if total["settled"] == 1:
+        return f"It was delivered {span(total['late_max'])} after its due time."
+    return (
+        f"Half of them were delivered within {span(total['late_p50'])} of their due time, and 99% "
+        f"within {span(total['late_p99'])}; the latest one waited {span(total['late_max'])}."
+    )
+
+
 def _trouble(total: Row, queues: Sequence[Row]) -> str:
-    if not total["buried"] and not total["redelivered"]:
-        return "Nothing went wrong: each was delivered once, and none was buried."
-    again = f"{number(total['redelivered'])} had to be delivered more than once"
-    if not total["buried"]:
-        return f"None was buried; {again}."
+    buried, again = total["buried"], total["redelivered"]
+    if not buried and not again:
+        return "Nothing went wrong: no message was delivered more than once, and none was buried."
+    more_than_once = f"{number(again)} had to be delivered more than once"
+    if not buried:
+        return f"No message was buried, but {more_than_once}."
+    said = f"{number(buried)} {_were(buried)} buried{_worst(buried, queues)}"
+    return f"{said}, and {more_than_once}." if again else f"{said}."
+
+
+def _worst(buried: int, queues: Sequence[Row]) -> str:
+    """Name the queue with the most burials, if there are several queues."""
+    if len(queues) == 1:
+        return ""
     worst = max(queues, key=lambda row: row["buried"])
-    mostly = f", {number(worst['buried'])} of them in {worst['queue']}" if len(queues) > 1 else ""
-    return f"{number(total['buried'])} were buried{mostly}; {again}."
+    part = "" if worst["buried"] == buried else f"{number(worst['buried'])} of them "
+    return f", {part}in {worst['queue']}"
 
 
 def figures(total: Row, expected: Expected) -> list[Figure]:
-    """Return the numbers to begin with."""
+    """Return the figures at the top of the page."""
     delivered, again = total["delivered"], total["redelivered"]
     return [
         Figure(number(total["settled"]), "settled"),
-        Figure(span(total["late_p50"]), "late, half of them"),
-        Figure(span(total["late_p99"]), "late, 1 in 100 by more"),
-        Figure(span(total["handling_p50"]), "to handle, half of them"),
-        Figure(share(delivered - again, delivered), "at the first attempt"),
+        Figure(span(total["late_p50"]), "median lateness"),
+        Figure(span(total["late_p99"]), "99th percentile of lateness"),
+        Figure(span(total["handling_p50"]), "median handling time"),
+        Figure(share(delivered - again, delivered), "settled at the first attempt"),
         Figure(number(total["buried"]), "buried", bad=total["buried"] > 0),
         Figure(number(expected.overdue), "overdue now", bad=expected.overdue > 0),
         Figure(number(expected.messages), "due within 24 hours"),
@@ -104,12 +125,13 @@ def figures(total: Row, expected: Expected) -> list[Figure]:
 
 
 def outlook(expected: Expected, times: Sequence[Row], step: timedelta) -> str:
-    """Say what is to come, and how that compares."""
+    """Describe the next 24 hours, and compare them with the hours of the report."""
     if not expected.messages or expected.busiest_at is None:
         return "Nothing is scheduled for the next 24 hours."
+    fall = "falls" if expected.messages == 1 else "fall"
     said = (
-        f"{number(expected.messages)} messages fall due within 24 hours; most, "
-        f"{number(expected.busiest)}, in the hour from {expected.busiest_at:%H:%M} UTC."
+        f"{counted(expected.messages, 'message')} {fall} due within 24 hours. The busiest hour, "
+        f"from {expected.busiest_at:%H:%M} UTC, has {number(expected.busiest)}."
     )
     if step == timedelta(hours=1) and times:
         by_hour: dict[datetime, int] = {}
