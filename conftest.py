@@ -1,5 +1,7 @@
 """The contract brings its own fixtures; those of the servers and stores are in tests/fixtures."""
 
+from importlib import import_module
+
 import pytest
 from hypothesis import settings
 
@@ -13,4 +15,4 @@ pytest_plugins = ["duequeue.contract.plugin", "tests.fixtures.postgres", "tests.
 def pytest_configure(config: pytest.Config) -> None:
     """Test each of our own stores, unless --url names another."""
     if config.getoption("--url") is None:
-        config.pluginmanager.import_plugin("tests.fixtures.stores")
+        config.pluginmanager.register(import_module("tests.fixtures.stores"))
