@@ -22,7 +22,7 @@ _NULL = _length(-1)
 
 
 class BinaryArray(bytes):
-    """A parameter that is ready to be sent; a class for each type, by which psycopg tells them."""
+    """A parameter that is ready to be sent. psycopg knows its type by its class."""
 
     __slots__ = ()
 
