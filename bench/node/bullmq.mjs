@@ -1,9 +1,9 @@
-// BullMQ, on Redis or on PostgreSQL as the URL says; what is done is removed.
+// BullMQ on Redis or PostgreSQL, as the URL says; finished messages are removed.
 
 import { createRequire } from "node:module";
 import { chunks, drive, pinged, sleep, stamp, Tally, timed } from "./driver.mjs";
 
-// It finds its driver for PostgreSQL only when it is itself loaded this way.
+// BullMQ finds its PostgreSQL driver only if it is loaded this way.
 const { createPostgresBackend, Queue, Worker } = createRequire(import.meta.url)("bullmq");
 
 const QUEUE = "bench";

@@ -17,7 +17,7 @@ export async function drive(peer) {
   process.exit();
 }
 
-// Seconds that it takes to await one call after the other, by one caller or by several.
+// Awaits one call after another, by one or several callers, and returns the seconds.
 export async function timed(times, call, callers = 1) {
   let next = 0;
   const caller = async () => {
@@ -45,10 +45,10 @@ export class Tally {
   }
 }
 
-// The present instant in milliseconds, to be sent in a message.
+// Returns the present instant in milliseconds, to send in a message.
 export const stamp = () => performance.timeOrigin + performance.now();
 
-// Calls with a stamp once in a while, so that each finds everybody asleep.
+// Calls with a stamp now and then, so that each call finds the workers asleep.
 export async function pinged(messages, call) {
   for (let n = 0; n < messages; n++) {
     await sleep(10 + Math.random() * 10);

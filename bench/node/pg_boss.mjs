@@ -1,4 +1,4 @@
-// pg-boss, with LISTEN and NOTIFY, and a hundred to a batch.
+// pg-boss with LISTEN and NOTIFY, and batches of a hundred.
 
 import { PgBoss } from "pg-boss";
 import { chunks, drive, pinged, sleep, stamp, Tally, timed } from "./driver.mjs";

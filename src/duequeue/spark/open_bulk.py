@@ -58,5 +58,5 @@ class OpenBulk(Closing):
         return self._backend.snapshots(self.store.kind_id)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._session.close()

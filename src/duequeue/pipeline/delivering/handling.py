@@ -83,7 +83,9 @@ class Handling:
         try:
             return judge(outcome, row["attempt"], self.rules)
         except Exception:
-            logger.exception("no verdict on %r, so it is released at once", row["key"])
+            logger.exception(
+                "could not judge the outcome of %r, so it is released at once", row["key"]
+            )
             return Released(timedelta(0))
 
     def _settle(self, failed: list[tuple[dict[str, Any], Verdict]]) -> None:

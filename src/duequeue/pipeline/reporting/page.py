@@ -11,7 +11,7 @@ from duequeue.pipeline.reporting import plots, words
 from duequeue.pipeline.reporting.frames import AHEAD_HOURS, HOUR, start_of
 from duequeue.pipeline.reporting.tables import Tables
 
-MOST_QUEUES = 30
+MOST_LISTED = 30
 
 STEPS = {timedelta(hours=1): "hour", timedelta(minutes=1): "minute", timedelta(seconds=1): "second"}
 
@@ -38,8 +38,8 @@ def page(tables: Tables, names: Sequence[str], period: Period, sources: Sequence
         headline=words.headline(total, queues),
         figures=words.figures(total, expected),
         outlook=words.outlook(expected, times, period.step),
-        queues=queues[:MOST_QUEUES],
-        more_queues=max(0, len(queues) - MOST_QUEUES),
+        queues=queues[:MOST_LISTED],
+        more_queues=max(0, len(queues) - MOST_LISTED),
         plots=_plots(tables, [row["queue"] for row in queues], period),
     )
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import nan
-from typing import Any, TypeAlias
 
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -13,10 +12,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from duequeue.instants import EPOCH
 from duequeue.pipeline.reporting.drawing import INK, SERIES, drawn
 from duequeue.pipeline.reporting.frames import HOUR, PERCENTILES
+from duequeue.pipeline.reporting.words import Row
 
-Row: TypeAlias = Mapping[str, Any]
-
-MOST_QUEUES = len(SERIES) - 1
+MOST_DRAWN = len(SERIES) - 1
 OTHERS = "others"
 DAY = timedelta(days=1)
 
@@ -57,7 +55,7 @@ def ahead(forecast: Sequence[Row], hours: Sequence[datetime]) -> str:
 
 def lateness(times: Sequence[Row], queues: Sequence[str], step: timedelta) -> str:
     """Draw percentiles of lateness over time, with a panel for each of the largest queues."""
-    shown = queues[:MOST_QUEUES]
+    shown = queues[:MOST_DRAWN]
     rows = -(-len(shown) // 2)
     known = [row["at"] for row in times if row["queue"] in shown and row["late_max"] is not None]
 
@@ -189,7 +187,7 @@ def _largest(rows: Sequence[Row], what: str) -> list[str]:
     sums: dict[str, int] = {}
     for row in rows:
         sums[row["queue"]] = sums.get(row["queue"], 0) + row[what]
-    return sorted(sums, key=lambda queue: (-sums[queue], queue))[:MOST_QUEUES]
+    return sorted(sums, key=lambda queue: (-sums[queue], queue))[:MOST_DRAWN]
 
 
 def _summed(rows: Iterable[Row], what: str) -> dict[datetime, int]:
