@@ -183,7 +183,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         backoff: Backoff | None = None,
         max_attempts: int | None = None,
     ) -> AsyncConsumer[T]:
-        """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
+        """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
+
+        The handler is a coroutine function, or another callable that returns an awaitable, such
+        as a lambda. A function or method written with a plain `def` is refused with a TypeError.
+        """
         check_workers(handler, concurrency, batch)
         self._lifetime.check()
         refuse_borrowed(self._context)

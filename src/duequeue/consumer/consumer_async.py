@@ -1,10 +1,12 @@
 """Hands messages to a coroutine function as they fall due, on tasks."""
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Generic, Self, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.handover_async import AsyncHandover
@@ -44,6 +46,7 @@ class AsyncConsumer(Generic[T]):
         batch: int,
         rules: Rules,
     ) -> None:
+        _refuse_plain_function(handler)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
         self._context = replace(context, max_attempts=rules.max_attempts)
@@ -180,3 +183,20 @@ class AsyncConsumer(Generic[T]):
                 worker.cancel()
         if seconds > 0:
             await asyncio.wait(self._workers, timeout=seconds)
+
+
+def _refuse_plain_function(handler: Any) -> None:
+    """Raise for a function that was written with a plain `def`.
+
+    A lambda and an object with a `__call__` may return an awaitable, so they are not refused.
+    """
+    while isinstance(handler, partial):
+        handler = handler.func
+    function = inspect.unwrap(handler, stop=inspect.iscoroutinefunction)
+    function = getattr(function, "__func__", function)
+    is_plain = inspect.isfunction(function) and not inspect.iscoroutinefunction(function)
+    if is_plain and function.__name__ != "<lambda>":
+        raise TypeError(
+            "handler must be a coroutine function, written with `async def`, not a plain function: "
+            "use Queue to consume with those"
+        )
