@@ -1,4 +1,4 @@
-"""A leased message in the hands of a consumer, blocking or awaiting."""
+"""A leased message and the ways to settle it, blocking or awaiting."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class Delivery(LeasedMessage[T]):
-    """A leased message; each way to settle it tells whether this call won.
+    """A leased message; each way to settle it returns whether this call won.
 
-    As a context manager it acks on success; on an exception it releases, and lets it through.
+    A `with` block acks it at the end; an exception releases it, and is raised further.
     """
 
     __slots__ = ("_context", "_drive")
@@ -37,7 +37,7 @@ class Delivery(LeasedMessage[T]):
         self._context = context
 
     def ack(self) -> bool:
-        """Delete the message: it was handled."""
+        """Delete the message, because it was handled."""
         self.settled = True
         won: bool = self._drive(settling.ack(self._context, self))
         return won
@@ -49,14 +49,16 @@ class Delivery(LeasedMessage[T]):
 
     def release(self, delay: timedelta = timedelta(0)) -> bool:
         """Give the message back, due after a delay."""
-        self.settled = True
-        won: bool = self._drive(settling.release(self._context, self, delay))
+        flow = settling.release(self._context, self, delay)
+        self.settled = True  # only now, because a bad argument settles nothing
+        won: bool = self._drive(flow)
         return won
 
     def bury(self, reason: str) -> bool:
         """Park the message out of the queue."""
+        flow = settling.bury(self._context, self, reason)
         self.settled = True
-        won: bool = self._drive(settling.bury(self._context, self, reason))
+        won: bool = self._drive(flow)
         return won
 
     def __enter__(self) -> Self:
@@ -71,15 +73,15 @@ class Delivery(LeasedMessage[T]):
         if error is None:
             self.ack()
         else:
-            # The handler's error matters more; an unreleased message comes back with its lease.
+            # The caller's error matters more: a message not released comes back after its lease.
             with suppress(DueQueueError):
                 self.release()
 
 
 class AsyncDelivery(LeasedMessage[T]):
-    """A leased message; each way to settle it tells whether this call won.
+    """A leased message; each way to settle it returns whether this call won.
 
-    In an `async with` block it acks on success; on an exception it releases, and lets it through.
+    An `async with` block acks it at the end; an exception releases it, and is raised further.
     """
 
     __slots__ = ("_context", "_drive")
@@ -97,7 +99,7 @@ class AsyncDelivery(LeasedMessage[T]):
         self._context = context
 
     async def ack(self) -> bool:
-        """Delete the message: it was handled."""
+        """Delete the message, because it was handled."""
         self.settled = True
         won: bool = await self._drive(settling.ack(self._context, self))
         return won
@@ -109,14 +111,16 @@ class AsyncDelivery(LeasedMessage[T]):
 
     async def release(self, delay: timedelta = timedelta(0)) -> bool:
         """Give the message back, due after a delay."""
-        self.settled = True
-        won: bool = await self._drive(settling.release(self._context, self, delay))
+        flow = settling.release(self._context, self, delay)
+        self.settled = True  # only now, because a bad argument settles nothing
+        won: bool = await self._drive(flow)
         return won
 
     async def bury(self, reason: str) -> bool:
         """Park the message out of the queue."""
+        flow = settling.bury(self._context, self, reason)
         self.settled = True
-        won: bool = await self._drive(settling.bury(self._context, self, reason))
+        won: bool = await self._drive(flow)
         return won
 
     async def __aenter__(self) -> Self:
@@ -131,6 +135,6 @@ class AsyncDelivery(LeasedMessage[T]):
         if error is None:
             await self.ack()
         else:
-            # The handler's error matters more; an unreleased message comes back with its lease.
+            # The caller's error matters more: a message not released comes back after its lease.
             with suppress(DueQueueError):
                 await self.release()

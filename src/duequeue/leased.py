@@ -1,4 +1,4 @@
-"""A leased message: what both kinds of delivery tell about it."""
+"""What both kinds of delivery know about their message."""
 
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class LeasedMessage(Generic[T]):
-    """The facts of one delivery. The means to settle it come with the face.
+    """A leased message, without the methods that settle it.
 
-    `settled` is set by whoever settles it first in this process, `lost` by a consumer that has
-    learned that the lease is gone.
+    `settled` becomes True when its holder begins to settle it, `lost` when a consumer learns that
+    the lease is gone.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class LeasedMessage(Generic[T]):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the producer sent beside the payload."""
+        """The headers that the producer sent beside the payload."""
         return decode_headers(self._headers)
 
     @property
@@ -69,11 +69,11 @@ class LeasedMessage(Generic[T]):
         return self._asked_at
 
     def lease_left(self, now: int) -> int:
-        """Return for how many milliseconds the lease is good."""
+        """Return how many milliseconds of the lease are left."""
         return self._lease_until - now
 
     def extended_to(self, until: int) -> None:
-        """Note a lease's new end."""
+        """Remember the new end of the lease."""
         self._lease_until = until
 
     def __repr__(self) -> str:

@@ -1,5 +1,6 @@
 """The blocking face of a queue."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -184,22 +185,24 @@ class Queue(Closing, Generic[T]):
         backoff: Backoff | None = None,
         max_attempts: int | None = None,
     ) -> Consumer[T]:
-        """Hand every message to `handler` as it falls due, on threads of its own, until stopped."""
+        """Hand every message to `handler` as it falls due, on threads of its own, until stopped.
+
+        The handler is a plain function; a coroutine function is refused with a TypeError.
+        """
         check_workers(handler, concurrency, batch)
         self._lifetime.check()
         refuse_borrowed(self._context)
-        consumer = Consumer(
+        return Consumer(
             self._context,
             self._perform,
             self._wrap,
             self._lifetime,
             handler,
+            register=self._consumers.add,
             concurrency=concurrency,
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
-        self._consumers.add(consumer)
-        return consumer
 
     @overload
     def handler(
@@ -227,9 +230,19 @@ class Queue(Closing, Generic[T]):
         return Queue(self._backend, self._context.borrowed(), session)
 
     def close(self) -> None:
-        """Stop its consumers and crons, and give the connections back; closing twice is fine."""
+        """Stop its consumers and crons, and give the connections back; closing twice is fine.
+
+        When a handler or a listener calls this on a thread of a consumer, which cannot wait for
+        its own end, it returns at once and the closing goes on in the background.
+        """
         if not self._lifetime.begin_closing():
             return  # also when a signal handler calls it in the middle of a close
+        if any(consumer._called_from_within for consumer in list(self._consumers)):  # noqa: SLF001 - users need not know it
+            threading.Thread(target=self._end, name="duequeue-close", daemon=False).start()
+        else:
+            self._end()
+
+    def _end(self) -> None:
         try:
             for consumer in list(self._consumers):
                 consumer.stop()

@@ -185,22 +185,25 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         backoff: Backoff | None = None,
         max_attempts: int | None = None,
     ) -> AsyncConsumer[T]:
-        """Hand every message to `handler` as it falls due, on tasks of its own, until stopped."""
+        """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
+
+        The handler is a coroutine function, or another callable that returns an awaitable, such
+        as a lambda. A function or method written with a plain `def` is refused with a TypeError.
+        """
         check_workers(handler, concurrency, batch)
         self._lifetime.check()
         refuse_borrowed(self._context)
-        consumer = AsyncConsumer(
+        return AsyncConsumer(
             self._context,
             self._perform,
             self._wrap,
             self._lifetime,
             handler,
+            register=self._consumers.add,
             concurrency=concurrency,
             batch=batch,
             rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
         )
-        self._consumers.add(consumer)
-        return consumer
 
     @overload
     def handler(
@@ -231,37 +234,29 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return AsyncQueue(self._backend, self._context.borrowed(), session)
 
     async def close(self) -> None:
-        """Stop its consumers and crons, and give the connections back; closing twice is fine."""
+        """Stop its consumers and crons, and give the connections back; closing twice is fine.
+
+        When a handler calls this, whose consumer waits for it to end, it returns at once and the
+        closing goes on in the background. So does a closing that is cancelled.
+        """
         if not self._lifetime.begin_closing():
             return  # also when a signal handler calls it in the middle of a close
-        try:
-            await self._stop_consumers()
-        except asyncio.CancelledError:
-            # What they have handled must still be settled: only the waiting ends here.
-            self._closing = asyncio.create_task(self._go_on_closing())
-            raise
-        except BaseException:
-            await self._end()
-            raise
-        await self._end()
-
-    async def _go_on_closing(self) -> None:
-        try:
-            await self._stop_consumers()
-        finally:
-            await self._end()
-
-    async def _stop_consumers(self) -> None:
-        for consumer in list(self._consumers):
-            await consumer.stop()
+        within = any(consumer._called_from_within for consumer in list(self._consumers))  # noqa: SLF001 - users need not know it
+        self._closing = asyncio.create_task(self._end())
+        if not within:
+            await asyncio.shield(self._closing)
 
     async def _end(self) -> None:
-        self._lifetime.end()
         try:
-            await self._cron.close()
-            await asyncio.to_thread(self._context.close)
+            for consumer in list(self._consumers):
+                await consumer.stop()
         finally:
-            await self._session.close()
+            self._lifetime.end()
+            try:
+                await self._cron.close()
+                await asyncio.to_thread(self._context.close)
+            finally:
+                await self._session.close()
 
     def __repr__(self) -> str:
         return f"<AsyncQueue {self.name!r} at {self._backend.address}>"

@@ -19,7 +19,7 @@ FACES = [
 NOT_AWAITED = {"open", "within", "consume", "handler"}
 
 # What differs between threads and tasks is described apart.
-DESCRIBED_APART = {"open", "consume", "run", "stop"}
+DESCRIBED_APART = {"close", "consume", "open", "run", "stop"}
 
 
 def parameters_of(method: Callable[..., Any]) -> list[tuple[str, object, object]]:

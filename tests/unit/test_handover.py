@@ -19,6 +19,16 @@ def hands() -> Hands:
     return Handover(10)
 
 
+def add(hands: Hands, fetched: list[LeasedMessage[Any]]) -> None:
+    with hands as workload:
+        workload.add(fetched, 10)
+
+
+def stop(hands: Hands, *, hard: bool = False) -> None:
+    with hands as workload:
+        workload.stop(hard=hard)
+
+
 def test_as_many_workers_begin_as_there_are_messages(hands: Hands) -> None:
     """Each wakes the next, although only one is woken by what comes in."""
     begun = Barrier(6)
@@ -28,9 +38,9 @@ def test_as_many_workers_begin_as_there_are_messages(hands: Hands) -> None:
             begun.wait(PATIENCE)
 
     workers = [in_background(work) for _ in range(7)]
-    hands.add(messages(5), 10)
+    add(hands, messages(5))
     begun.wait(PATIENCE)
-    assert hands.stop()
+    stop(hands)
     for worker in workers:
         worker.result(PATIENCE)
 
@@ -50,10 +60,10 @@ def test_no_message_is_left_lying_however_workers_meet(hands: Hands) -> None:
 
     workers = [in_background(work) for _ in range(4)]
     for at in range(0, len(everything), 3):
-        hands.add(everything[at : at + 1], 10)  # a worker wakes up for it
-        hands.add(everything[at + 1 : at + 3], 10)  # and may find more, or nothing
-    assert enough.wait(PATIENCE), f"{hands.in_hand} in hand"
-    hands.stop()
+        add(hands, everything[at : at + 1])  # a worker wakes up for it
+        add(hands, everything[at + 1 : at + 3])  # and may find more, or nothing
+    assert enough.wait(PATIENCE), f"{hands.workload.in_hand} in hand"
+    stop(hands)
     for worker in workers:
         worker.result(PATIENCE)
     assert sorted(handled) == sorted(message.key for message in everything)
@@ -61,7 +71,7 @@ def test_no_message_is_left_lying_however_workers_meet(hands: Hands) -> None:
 
 def test_what_is_lost_makes_room(hands: Hands) -> None:
     lost = messages(10)
-    hands.add(lost, 10)
+    add(hands, lost)
     asking = Event()
 
     def ask() -> int:
@@ -71,17 +81,49 @@ def test_what_is_lost_makes_room(hands: Hands) -> None:
     room = in_background(ask)
     assert asking.wait(PATIENCE)
     assert not room.done()
-    hands.lose(lost)
+    with hands as workload:
+        workload.lose(lost)
     assert room.result(PATIENCE) == 10
 
 
 def test_nothing_is_handed_out_once_stopping(hands: Hands) -> None:
     waiting = messages(3)
-    hands.add(waiting, 10)
+    add(hands, waiting)
     assert hands.next() is waiting[0]
-    assert hands.stop()
-    assert not hands.stop()
+    stop(hands)
     assert hands.next(waiting[0], ACKED) is None
-    assert hands.take_waiting() == waiting[1:]
-    assert [done.message for done in hands.take_done()] == waiting[:1]
+    with hands as workload:
+        assert workload.take_waiting() == waiting[1:]
+        assert [done.message for done in workload.take_done()] == waiting[:1]
     assert hands.await_room() == 0
+
+
+def test_a_rest_ends_when_a_stop_begins_and_when_it_becomes_hard(hands: Hands) -> None:
+    before = in_background(lambda: hands.rest(3600))
+    stop(hands)
+    before.result(PATIENCE)
+    during = in_background(lambda: hands.rest(3600))
+    assert not during.done()
+    stop(hands, hard=True)
+    during.result(PATIENCE)
+
+
+def test_a_hard_stop_waits_for_no_handler(hands: Hands) -> None:
+    add(hands, messages(1))
+    assert hands.next() is not None
+    stop(hands)
+    waiting = in_background(lambda: hands.await_handlers(3600))
+    assert not waiting.done()
+    stop(hands, hard=True)
+    waiting.result(PATIENCE)
+
+
+def test_the_end_wakes_those_who_wait_for_it(hands: Hands) -> None:
+    stopped = in_background(hands.await_stopped)
+    last_round = in_background(lambda: hands.await_unsettled(3600))
+    stop(hands)
+    assert not stopped.done()
+    with hands as workload:
+        workload.end()
+    stopped.result(PATIENCE)
+    assert last_round.result(PATIENCE)

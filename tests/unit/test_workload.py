@@ -162,8 +162,9 @@ def test_what_was_lost_is_not_begun() -> None:
     load.add(messages(3), 10)
     running = take(load)
     lost = [running, load.held()[0]]
-    load.lose(lost)
+    assert load.lose(lost) == lost
     assert all(message.lost for message in lost)
+    assert load.lose(lost) == [], "each is lost once"
     assert take(load).key == "2"
     assert load.take() is None
 
@@ -180,7 +181,24 @@ def test_who_was_given_up_on_comes_too_late() -> None:
     load = Load(10)
     load.add(messages(1), 10)
     running = take(load)
-    assert load.take_running() == [running]
-    assert load.idle
+    assert load.give_up_running() == [running]
+    assert (load.idle, load.last_round, running.lost) == (True, True, True)
     load.finish(running, Acked())
     assert load.unsettled == 0
+
+
+def test_what_was_lost_before_is_not_given_up_on_again() -> None:
+    load = Load(10)
+    load.add(messages(2), 10)
+    lost, running = take(load), take(load)
+    load.lose([lost])
+    assert load.give_up_running() == [running]
+
+
+def test_a_stop_may_become_hard_but_never_soft_again() -> None:
+    load = Load(10)
+    assert load.stop(hard=False)
+    assert not load.hard
+    assert not load.stop(hard=True)
+    assert not load.stop(hard=False)
+    assert (load.stopping, load.hard, load.stopped) == (True, True, False)

@@ -12,7 +12,7 @@ C = TypeVar("C")
 
 
 class ConsumerOptions(TypedDict, total=False):
-    """How messages are consumed; what is left out is as `consume` has it."""
+    """The options of `consume`; those left out have its defaults."""
 
     concurrency: int
     batch: int
@@ -21,7 +21,7 @@ class ConsumerOptions(TypedDict, total=False):
 
 
 class BoundHandler(Generic[D, R, C]):
-    """Still the function when called; `consume` has the queue's messages handed to it."""
+    """Calls its function like any other; `consume` starts a consumer that calls it too."""
 
     def __init__(self, function: Callable[[D], R], start: Callable[[], C]) -> None:
         self.function = function
@@ -43,7 +43,7 @@ class BoundHandler(Generic[D, R, C]):
 def bind(
     consume: Callable[..., C], function: Callable[[D], R] | None, options: ConsumerOptions
 ) -> BoundHandler[D, R, C] | Callable[[Callable[[D], R]], BoundHandler[D, R, C]]:
-    """Decorate a function, or, before there is one, return what will."""
+    """Decorate a function, or return the decorator if there is none yet."""
     if function is None:
         return lambda function: BoundHandler(function, partial(consume, function, **options))
     if not callable(function):

@@ -1,64 +1,53 @@
-"""What a consumer has in hand, passed on from thread to thread."""
+"""Passes a consumer's messages from thread to thread."""
 
 import threading
 from time import monotonic
 from typing import Generic, TypeVar
 
-from duequeue.consumer.workload import Done, Workload
+from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
+from duequeue.wakeups.waiting import wait_for
 
 P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
 
 class Handover(Generic[P]):
-    """A workload behind a lock: the feeder adds, workers take and finish, the keeper settles."""
+    """A workload and its lock, which a `with` block holds; its end wakes those who can go on."""
 
     def __init__(self, batch: int) -> None:
-        self._load: Workload[P] = Workload(batch)
+        self.workload: Workload[P] = Workload(batch)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
         self._unsettled = threading.Condition(self._lock)
         self._nothing_runs = threading.Condition(self._lock)
+        self._stopping = threading.Event()
+        self._hard = threading.Event()
+        self._stopped = threading.Event()
         self._idle_workers = 0
         self._waking = False
         self._clock_moved = False
-        self._last_round = False
-        self.stopping = False
 
-    @property
-    def in_hand(self) -> int:
-        """How many messages are fetched, running, or not settled yet."""
-        return self._load.in_hand
+    def __enter__(self) -> Workload[P]:
+        self._lock.acquire()
+        return self.workload
 
-    # The feeder's.
-
-    def await_room(self) -> int:
-        """Wait for room, and return how many messages to fetch; 0 once stopping."""
-        with self._lock:
-            while not self.stopping:
-                if room := self._load.room():
-                    return room
-                self._room.wait()
-        return 0
-
-    def add(self, fetched: list[P], room: int) -> None:
-        """Take in what was fetched into that room."""
-        with self._lock:
-            self._load.add(fetched, room)
-            self._wake_a_worker()
-
-    # The workers'.
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self._wake()
+        finally:
+            self._lock.release()
 
     def next(self, handled: P | None = None, verdict: Verdict | None = None) -> P | None:
-        """Take one message back and hand out the next, in one turn; None once stopping."""
+        """Take one message back and return the next, under one lock; None once stopping."""
+        workload = self.workload
         with self._lock:
             if handled is not None:
                 self._finish(handled, verdict)
-            while not self.stopping:
-                if (message := self._load.take()) is not None:
-                    if self._load.room():
+            while not workload.stopping:
+                if (message := workload.take()) is not None:
+                    if workload.room():
                         self._room.notify()
                     self._wake_a_worker()
                     return message
@@ -69,98 +58,76 @@ class Handover(Generic[P]):
         return None
 
     def _finish(self, handled: P, verdict: Verdict | None) -> None:
-        self._load.finish(handled, verdict)
-        if self._load.unsettled == 1:  # of any more the keeper knows
+        self.workload.finish(handled, verdict)
+        if self.workload.unsettled == 1:  # the keeper is already awake for later ones
             self._unsettled.notify()
-        if self._load.idle:
-            self._nothing_runs.notify_all()
+        if self.workload.idle:
+            self._nothing_runs.notify()
 
     def _wake_a_worker(self) -> None:
-        """Wake one, which wakes the next when it has taken a message.
+        """Wake one worker, which wakes the next when it has taken a message.
 
-        All at once they would get into each other's way, and short handlers need but one.
+        All at once they would contend for the lock, and short handlers need only one worker.
         """
-        if self._idle_workers and not self._waking and self._load.waiting:
+        if self._idle_workers and not self._waking and self.workload.waiting:
             self._waking = True
             self._work.notify()
 
-    # The keeper's.
+    def await_room(self) -> int:
+        """Wait for room, and return how many messages to fetch; 0 once stopping."""
+        with self._lock:
+            while not self.workload.stopping:
+                if room := self.workload.room():
+                    return room
+                self._room.wait()
+        return 0
 
     def await_unsettled(self, seconds: float) -> bool:
-        """Wait for something to settle, or for so long; tell whether it is for the last time."""
+        """Wait for a message to settle or for some time; return whether this is the last round."""
         with self._lock:
-            if not (self._last_round or self._load.unsettled or self._clock_moved):
+            workload = self.workload
+            if not (workload.last_round or workload.unsettled or self._clock_moved):
                 self._unsettled.wait(seconds)
             self._clock_moved = False
-            return self._last_round
+            return workload.last_round
 
     def clock_moved(self) -> None:
-        """Let the keeper look at its leases at once."""
+        """Let the keeper look at its leases at once; this may be called on any thread."""
         with self._lock:
             self._clock_moved = True
             self._unsettled.notify()
 
-    def take_done(self) -> list[Done[P]]:
-        """Hand over what is to be settled."""
-        with self._lock:
-            return self._load.take_done()
-
-    def settled(self, group: list[Done[P]], *, done: bool) -> None:
-        """Make room for others; what could not be settled comes back."""
-        with self._lock:
-            self._load.settled(group, done=done)
-            self._room.notify()
-
-    def held(self) -> list[P]:
-        """Return what must not lose its lease."""
-        with self._lock:
-            return self._load.held()
-
-    def lose(self, lost: list[P]) -> None:
-        """Mark messages whose leases are gone, and do not begin them: there is room for others."""
-        with self._lock:
-            self._load.lose(lost)
-            self._room.notify()
-
-    # What stopping takes.
-
-    def stop(self) -> bool:
-        """Hand out nothing more; tell whether this is the first call."""
-        with self._lock:
-            first, self.stopping = not self.stopping, True
-            self._wake_all()
-            return first
-
-    def end(self) -> None:
-        """Stop, with nothing left to settle on."""
-        with self._lock:
-            self.stopping = self._last_round = True
-            self._wake_all()
-
-    def take_waiting(self) -> list[P]:
-        """Hand over what nobody has begun to handle."""
-        with self._lock:
-            return self._load.take_waiting()
-
-    def await_handlers(self, seconds: float, hard: threading.Event) -> None:
-        """Wait until nothing runs, but not for longer, nor once it is to be hard."""
+    def await_handlers(self, seconds: float) -> None:
+        """Wait until no handler runs, time is up, or a hard stop is requested."""
         gives_up_at = monotonic() + seconds
         with self._lock:
-            while not self._load.idle and not hard.is_set():
+            while not (self.workload.idle or self.workload.hard):
                 left = gives_up_at - monotonic()
                 if left <= 0:
                     return
                 self._nothing_runs.wait(left)
 
-    def give_up_running(self) -> list[P]:
-        """Take away what still runs, as lost; the keeper settles for the last time."""
-        with self._lock:
-            overdue = self._load.take_running()
-            self._load.lose(overdue)
-            self._last_round = True
-            self._wake_all()
-            return overdue
+    def await_stopped(self) -> None:
+        """Wait until the consumer has stopped."""
+        while not self.workload.stopped:
+            wait_for(self._stopped, 3600)
 
-    def _wake_all(self) -> None:
-        for condition in (self._work, self._room, self._unsettled, self._nothing_runs):
-            condition.notify_all()
+    def rest(self, seconds: float) -> None:
+        """Let some time pass, or less if a stop begins or becomes hard."""
+        wait_for(self._hard if self.workload.stopping else self._stopping, seconds)
+
+    def _wake(self) -> None:
+        workload = self.workload
+        if workload.stopping:
+            self._work.notify_all()
+            self._stopping.set()
+        self._wake_a_worker()
+        if workload.stopping or workload.room():
+            self._room.notify()
+        if workload.last_round:
+            self._unsettled.notify()
+        if workload.hard:
+            self._nothing_runs.notify()
+            self._hard.set()
+        if workload.stopped:
+            self._stopped.set()

@@ -1,4 +1,4 @@
-"""What a consumer asks of its queue, many messages at a time."""
+"""How a consumer settles messages and extends leases, many at a time."""
 
 import logging
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ logger = logging.getLogger("duequeue.consumer")
 def verdict_on(
     context: Context[T], message: LeasedMessage[T], outcome: object, rules: Rules
 ) -> Verdict | None:
-    """Judge what a handler returned or raised; None if there is nothing left to settle."""
+    """Judge what a handler returned or raised; None if there is nothing to settle."""
     if message.lost:
         return None
     outcome = as_raised(outcome)
@@ -46,13 +46,14 @@ def verdict_on(
         return None
     try:
         return judge(outcome, message.attempt, rules)
-    except Exception:  # a backoff of the user's own making; the message must not be kept for it
-        logger.exception("queue %r: no verdict on %r", context.name, message.key)
+    except Exception:  # the user's own backoff failed, which must not keep the message leased
+        words = "queue %r: the backoff failed for %r, which is due again at once"
+        logger.exception(words, context.name, message.key)
         return Released(timedelta(0))
 
 
 def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
-    """Group what is to be settled, so that one kind of it may fail without the others."""
+    """Group messages by the kind of their verdict, so that one kind may fail without the others."""
     groups: dict[type, list[Done[P]]] = {}
     for each in done:
         groups.setdefault(type(each.verdict), []).append(each)
@@ -60,7 +61,7 @@ def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
 
 
 def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
-    """Carry out verdicts, each kind in one statement."""
+    """Carry out verdicts, with one statement for each kind."""
     now = context.now()
     acks: list[Lease] = []
     releases: list[Release] = []
@@ -87,7 +88,7 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
 
 
 def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
-    """Return messages that nobody has begun to handle, as if they had never been delivered."""
+    """Give back messages that no handler has begun, as if they had never been delivered."""
     if messages:
         leases = [message.lease for message in messages]
         yield from context.run(partial(context.store.give_back, leases))
@@ -96,16 +97,16 @@ def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
 
 
 def abandon(context: Context[T], messages: Sequence[P]) -> Flow[None]:
-    """Release messages whose handlers were given up on; they were delivered, and that counts."""
+    """Release messages whose handlers did not end in time; their attempts count."""
     return settle(context, [Done(message, Released(timedelta(0))) for message in messages])
 
 
 def keep(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None]:
-    """Extend the leases that are a third over, all in one statement, and note those lost."""
+    """Extend the leases that are a third over, in one statement, and add to `lost` those gone."""
     now = context.now()
     aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
     while aging:
-        # A message that came again while its lost lease is still in hand stands here twice.
+        # A message may be here twice: with a lease that is lost, and with a new one.
         once = {message.lease.id: message for message in aging}
         leases = [message.lease for message in once.values()]
         won, now = yield from context.run_at_once(partial(_extend, context, leases))

@@ -1,7 +1,6 @@
-"""What a consumer has in hand, without threads or loops: whoever uses it holds the lock."""
+"""The messages that a consumer holds, and how far it has stopped, without threads or loops."""
 
 from collections import deque
-from datetime import timedelta
 from typing import Generic, NamedTuple, TypeVar
 
 from duequeue.leased import LeasedMessage
@@ -9,30 +8,22 @@ from duequeue.verdict import Verdict
 
 P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
-# Unsettled messages, in batches, beyond which nothing more is fetched.
+# Nothing more is fetched while more batches than this are handled but not settled.
 BACKLOG = 5
-# For how long acks are gathered into one statement.
-GATHER_SECONDS = 0.002
-PAUSE_AFTER_ERROR = 1.0
-# How long a stop waits for handlers.
-GRACE = timedelta(seconds=30)
-# How long it then waits for those it has cancelled to clean up.
-CLEAN_UP_SECONDS = 5.0
-
-
-class Stopped(BaseException):
-    """Ends a waiting poll when its consumer stops."""
 
 
 class Done(NamedTuple, Generic[P]):
-    """A handled message, and what is to become of it."""
+    """A handled message and its verdict."""
 
     message: P
     verdict: Verdict
 
 
 class Workload(Generic[P]):
-    """Fetched, running and handled messages."""
+    """Messages that wait for a handler, run, or are handled but not settled.
+
+    The caller of a method holds the lock of the handover; the flags may be read without it.
+    """
 
     def __init__(self, batch: int) -> None:
         self._batch = batch
@@ -40,29 +31,38 @@ class Workload(Generic[P]):
         self._running: dict[int, P] = {}
         self._done: list[Done[P]] = []
         self._being_settled = 0
-        self._most = batch  # to be waiting at a time
+        self._most_waiting = batch
         self._was_full = False
+        self.stopping = False
+        self.hard = False
+        self.last_round = False
+        self.stopped = False
 
     def room(self) -> int:
-        """Return how many messages to fetch now; none while half of what may wait is there."""
-        if len(self._waiting) > self._most // 2 or len(self._done) > BACKLOG * self._batch:
+        """Return how many messages to fetch now.
+
+        It is 0 while more than half of the messages that may wait are still waiting, and while
+        too many are not settled.
+        """
+        too_many_wait = len(self._waiting) > self._most_waiting // 2
+        if too_many_wait or len(self._done) > BACKLOG * self._batch:
             return 0
-        return min(self._batch, self._most - len(self._waiting))
+        return min(self._batch, self._most_waiting - len(self._waiting))
 
     def add(self, fetched: list[P], room: int) -> None:
-        """Take in what was fetched into that room.
+        """Add the messages of a poll that asked for as many as there was room for.
 
-        One batch may wait. But while as much is due as there is room for, and handlers are done
-        with all of it before the next is fetched, two may.
+        One batch may wait, or two while polls bring all that they ask for and handlers are done
+        with it before the next poll returns.
         """
         full = len(fetched) == room
         outrun = full and self._was_full and not (self._waiting or self._running)
-        self._most = 2 * self._batch if outrun else self._batch
+        self._most_waiting = 2 * self._batch if outrun else self._batch
         self._was_full = full
         self._waiting.extend(fetched)
 
     def take(self) -> P | None:
-        """Hand out the next message."""
+        """Return the next message to handle, which runs from now on."""
         if not self._waiting:
             return None
         message = self._waiting.popleft()
@@ -70,59 +70,75 @@ class Workload(Generic[P]):
         return message
 
     def finish(self, message: P, verdict: Verdict | None) -> None:
-        """Take a handled message back; without a verdict its handler has settled it."""
+        """Take a handled message back; without a verdict there is nothing to settle."""
         if self._running.pop(id(message), None) is not None and verdict is not None:
             self._done.append(Done(message, verdict))
 
     def take_done(self) -> list[Done[P]]:
-        """Hand over what is to be settled."""
+        """Remove and return the messages to settle."""
         done, self._done = self._done, []
         self._being_settled += len(done)
         return done
 
     def settled(self, group: list[Done[P]], *, done: bool) -> None:
-        """Let go of some of that; what could not be settled comes back."""
+        """Forget messages that were taken to be settled, or keep them for another try."""
         self._being_settled -= len(group)
         if not done:
             self._done = group + self._done
 
-    def take_waiting(self) -> list[P]:
-        """Hand over what nobody has begun to handle."""
-        waiting, self._waiting = list(self._waiting), deque()
-        return waiting
-
-    def take_running(self) -> list[P]:
-        """Give up on what still runs."""
-        running, self._running = list(self._running.values()), {}
-        return running
-
     def held(self) -> list[P]:
-        """Return what must not lose its lease."""
+        """Return the messages whose leases must not end."""
         running = (each for each in self._running.values() if not (each.lost or each.settled))
         return [*self._waiting, *running]
 
-    def lose(self, lost: list[P]) -> None:
-        """Mark messages whose leases are gone, and do not begin them."""
-        for message in lost:
+    def lose(self, lost: list[P]) -> list[P]:
+        """Mark messages as lost, so that none of them is begun; return those not marked before."""
+        newly_lost = [message for message in lost if not message.lost]
+        for message in newly_lost:
             message.lost = True
         self._waiting = deque(message for message in self._waiting if not message.lost)
+        return newly_lost
+
+    def stop(self, *, hard: bool) -> bool:
+        """Begin to stop, and return whether this is the first call."""
+        first, self.stopping = not self.stopping, True
+        self.hard = self.hard or hard
+        return first
+
+    def take_waiting(self) -> list[P]:
+        """Remove and return the messages that no handler has begun."""
+        waiting, self._waiting = list(self._waiting), deque()
+        return waiting
+
+    def give_up_running(self) -> list[P]:
+        """Lose the messages that still run, so that their verdicts no longer count.
+
+        The keeper then settles for the last time. Return the messages not marked as lost before.
+        """
+        running, self._running = list(self._running.values()), {}
+        self.last_round = True
+        return self.lose(running)
+
+    def end(self) -> None:
+        """Let every role end, whatever is still in hand."""
+        self.stopping = self.last_round = self.stopped = True
 
     @property
     def waiting(self) -> int:
-        """How many messages nobody has begun to handle."""
+        """The number of messages that no handler has begun."""
         return len(self._waiting)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs."""
+        """Whether no handler runs."""
         return not self._running
 
     @property
     def in_hand(self) -> int:
-        """How many messages are fetched, running, or not settled yet."""
+        """The number of messages that wait, run, or are not settled yet."""
         return len(self._waiting) + len(self._running) + len(self._done) + self._being_settled
 
     @property
     def unsettled(self) -> int:
-        """How many handled messages nobody has begun to settle."""
+        """The number of handled messages that the keeper has not taken yet."""
         return len(self._done)

@@ -169,6 +169,26 @@ def test_a_handler_settles_by_itself(
     assert (queue.stats().total, queue.stats().next_due_at) == (1, clock.now() + HOUR)
 
 
+BAD_SETTLEMENTS: dict[str, Callable[[Any], object]] = {
+    "release with text": lambda delivery: delivery.release("tomorrow"),
+    "release into the past": lambda delivery: delivery.release(-SECOND),
+    "bury without a reason": lambda delivery: delivery.bury(None),
+}
+
+
+@pytest.mark.parametrize("settle", BAD_SETTLEMENTS.values(), ids=BAD_SETTLEMENTS)
+def test_a_handler_that_settles_with_a_bad_argument_has_settled_nothing(
+    queue: QueueFace, stage: Stage, consume: Consume, settle: Callable[[Any], object]
+) -> None:
+    queue.offer("a", 1)
+    with consume(queue):
+        scene = stage.next()
+        with pytest.raises((TypeError, ValueError)) as refusal:
+            settle(scene.delivery)
+        scene.end(refusal.value)
+    assert is_in(queue, "a", State.FUTURE)
+
+
 def test_the_last_attempt_is_buried_with_its_traceback(
     queue: QueueFace, consume: Consume, clock: ManualClock
 ) -> None:

@@ -241,14 +241,14 @@ def test_an_interrupted_stop_becomes_a_hard_one(
         queue.offer_batch([Message("runs", 1), Message("waits", 1)])
         consumer = queue.consume(handler, concurrency=1)
         assert begun.wait(PATIENCE)
-        hands: Any = consumer._hands  # noqa: SLF001
-        await_handlers = hands.await_handlers
+        handover: Any = consumer._handover  # noqa: SLF001
+        await_handlers = handover.await_handlers
 
         def interrupt(*_: object) -> None:
-            monkeypatch.setattr(hands, "await_handlers", await_handlers)
+            monkeypatch.setattr(handover, "await_handlers", await_handlers)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(hands, "await_handlers", interrupt)
+        monkeypatch.setattr(handover, "await_handlers", interrupt)
         with pytest.raises(KeyboardInterrupt):
             consumer.stop(HOUR)
         assert queue.stats().leased == 0

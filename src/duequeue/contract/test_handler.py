@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from functools import partial, wraps
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -95,5 +97,72 @@ def test_on_an_event_loop(store_url: str) -> None:
                     assert isinstance(consumer, AsyncConsumer)
                     await handled.wait()
                 assert (await queue.stats()).total == 0
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+def test_a_plain_function_is_refused_by_an_event_loop() -> None:
+    def handle(delivery: object) -> None:
+        raise AssertionError(delivery)
+
+    async def produce(delivery: object) -> Any:
+        yield delivery
+
+    class Shop:
+        def handle(self, delivery: object) -> None:
+            raise AssertionError(delivery)
+
+    async def scenario() -> None:
+        async with AsyncQueue[Any].open("memory:", "orders") as opened:
+            queue: Any = opened
+            await queue.offer("a", 1)
+            for handler in (handle, Shop().handle, partial(handle), produce):
+                with pytest.raises(TypeError, match=r"handler must be .*`async def`.* use Queue"):
+                    queue.consume(handler)
+            with pytest.raises(TypeError, match="handler must be a coroutine function"):
+                queue.handler(handle).consume()
+
+    asyncio.run(scenario())
+
+
+def test_whatever_may_return_an_awaitable_is_accepted_by_an_event_loop() -> None:
+    handled = asyncio.Event()
+
+    async def handle(_: Any) -> None:
+        handled.set()
+
+    @wraps(handle)
+    def wrapper(delivery: Any) -> Any:
+        return handle(delivery)
+
+    @wraps(wrapper)
+    async def awaiting_wrapper(delivery: Any) -> Any:
+        return await wrapper(delivery)
+
+    class Shop:
+        async def handle(self, delivery: Any) -> None:
+            await handle(delivery)
+
+        __call__ = handle
+
+    async def scenario() -> None:
+        async with AsyncQueue[Any].open("memory:", "orders") as opened:
+            queue: Any = opened
+            for handler in (
+                handle,
+                wrapper,
+                awaiting_wrapper,
+                Shop(),
+                Shop().handle,
+                partial(handle),
+                lambda delivery: handle(delivery),  # noqa: PLW0108 - a lambda is one of the cases
+                AsyncMock(side_effect=handle),
+                queue.handler(handle),
+            ):
+                await queue.offer("a", 1)
+                async with queue.consume(handler):
+                    await handled.wait()
+                handled.clear()
+                assert not await queue.contains("a"), handler
 
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))

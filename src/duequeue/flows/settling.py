@@ -1,4 +1,4 @@
-"""Settling: ack, extend, release, bury. Each returns whether it won."""
+"""Ack, extend, release and bury; each returns whether it won."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,14 +17,15 @@ T = TypeVar("T")
 
 
 def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[int]:
-    """Delete the messages that are still held, and count them."""
+    """Delete the messages whose leases still hold, and return how many."""
     for message in messages:
         if not isinstance(message, LeasedMessage):
-            raise TypeError(f"deliveries must be deliveries, not {type(message).__name__}")
+            found = type(message).__name__
+            raise TypeError(f"deliveries must be Delivery objects from a poll, not {found}")
         if message.queue_name != context.name:
             raise ValueError(
-                f"deliveries must be of the queue {context.name!r}; "
-                f"{message.key!r} is of {message.queue_name!r}"
+                f"deliveries must come from the queue {context.name!r}; "
+                f"{message.key!r} comes from {message.queue_name!r}"
             )
     return _ack(context, [message.lease for message in messages])
 
@@ -85,5 +86,5 @@ def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flo
 
 
 def storable(reason: str) -> str:
-    """Replace characters that databases refuse, because a reason must never fail a burial."""
+    """Escape what a database refuses as text, because a burial must not fail for its reason."""
     return reason.replace("\0", "\\0").encode(errors="backslashreplace").decode()
