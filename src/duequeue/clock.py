@@ -56,14 +56,14 @@ class ManualClock:
         """Move the clock by a duration."""
         with self._lock:
             self._now += by
-        self._tell()
+        self._notify_listeners()
 
     def set(self, to: datetime) -> None:
         """Move the clock to an instant, forwards or backwards."""
         to_millis(to, "to")
         with self._lock:
             self._now = to.astimezone(UTC)
-        self._tell()
+        self._notify_listeners()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after every move; return a function that unsubscribes it."""
@@ -71,6 +71,6 @@ class ManualClock:
             self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _tell(self) -> None:
+    def _notify_listeners(self) -> None:
         for listener in tuple(self._listeners):
             listener()

@@ -30,7 +30,7 @@ def listener(ready_database: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def one_queue(ready_database: str) -> Iterator[PostgresAlerts]:
-    """The place of a queue at the switchboard."""
+    """A queue on the shared lines."""
     place = PostgresAlerts(PostgresSettings(ready_database), "orders|json", lambda _: None)
     yield place
     place.close()
@@ -59,10 +59,10 @@ def test_a_queue_that_is_closed_listens_no_more(ready_database: str) -> None:
 def test_what_could_not_be_told_is_told_on_the_next_connection(
     one_queue: PostgresAlerts, listener: psycopg.Connection
 ) -> None:
-    one_queue.tell(1111)
+    one_queue.notify(1111)
     assert "1111" in heard(listener)
     listener.execute(CUT_THE_SENDER)
-    one_queue.tell(2222)
+    one_queue.notify(2222)
     assert "2222" in heard(listener)
 
 

@@ -14,7 +14,7 @@ from duequeue.consumer.roles import GRACE, Role, RoleAction, Roles
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
-from duequeue.events.events import Tell
+from duequeue.events.events import ReportOutcome
 from duequeue.flows import polling
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
@@ -124,21 +124,21 @@ class Consumer(Generic[T]):
         delivery = self._handover.next()
         while delivery is not None:
             if events.listeners:
-                with events.handling(delivery) as tell:
-                    verdict = self._handle(delivery, tell)
+                with events.handling(delivery) as report:
+                    verdict = self._handle(delivery, report)
             else:
                 verdict = self._handle(delivery)
             delivery = self._handover.next(delivery, verdict)
 
-    def _handle(self, delivery: Delivery[T], tell: Tell | None = None) -> Verdict | None:
+    def _handle(self, delivery: Delivery[T], report: ReportOutcome | None = None) -> Verdict | None:
         outcome: object
         try:
             outcome = self._handler(delivery)
         except BaseException as error:  # noqa: BLE001 - the worker outlives even sys.exit
             outcome = error
         verdict = settling.verdict_on(self._context, delivery, outcome, self._rules)
-        if tell is not None:
-            tell(outcome, verdict)
+        if report is not None:
+            report(outcome, verdict)
         return verdict
 
     # How threads fill the roles.

@@ -14,7 +14,7 @@ from duequeue.consumer.roles import GRACE, Role, RoleAction, Roles
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
-from duequeue.events.events import Tell
+from duequeue.events.events import ReportOutcome
 from duequeue.flows import polling
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
@@ -117,14 +117,17 @@ class AsyncConsumer(Generic[T]):
         assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
         while (delivery := await self._handover.next()) is not None:
             if events.listeners:
-                with events.handling(delivery) as tell:
-                    verdict = await self._handle(delivery, worker, tell)
+                with events.handling(delivery) as report:
+                    verdict = await self._handle(delivery, worker, report)
             else:
                 verdict = await self._handle(delivery, worker)
             self._handover.finish(delivery, verdict)
 
     async def _handle(
-        self, delivery: AsyncDelivery[T], worker: "asyncio.Task[None]", tell: Tell | None = None
+        self,
+        delivery: AsyncDelivery[T],
+        worker: "asyncio.Task[None]",
+        report: ReportOutcome | None = None,
     ) -> Verdict | None:
         self._handling[id(delivery)] = worker
         outcome: object
@@ -141,8 +144,8 @@ class AsyncConsumer(Generic[T]):
             while worker.cancelling():
                 worker.uncancel()  # every cancellation was meant for the handler alone
         verdict = settling.verdict_on(self._context, delivery, outcome, self._rules)
-        if tell is not None:
-            tell(outcome, verdict)
+        if report is not None:
+            report(outcome, verdict)
         return verdict
 
     # How tasks fill the roles.

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
-from duequeue.wakeups.waiting import wait_for
+from duequeue.wakeups.signal_safe_wait import wait_for
 
 P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 

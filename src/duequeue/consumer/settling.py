@@ -9,8 +9,8 @@ from typing import TypeVar
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
+from duequeue.flows.emitting import emit_buried, emit_lost
 from duequeue.flows.settling import storable
-from duequeue.flows.telling import tell_buried, tell_lost
 from duequeue.instants import MILLISECOND
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release, Steps
@@ -83,8 +83,8 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
     if burials:
         won |= yield from context.run(partial(context.store.bury, burials, now))
     messages = [message for message, _ in done]
-    tell_buried(context, messages, burials, won)
-    tell_lost(context, messages, won)
+    emit_buried(context, messages, burials, won)
+    emit_lost(context, messages, won)
 
 
 def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
@@ -116,7 +116,7 @@ def keep(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None
             elif not message.settled:
                 logger.warning("queue %r: lost the lease of %r", context.name, message.key)
                 lost.append(message)
-        tell_lost(context, (each for each in once.values() if not each.settled), won)
+        emit_lost(context, (each for each in once.values() if not each.settled), won)
         aging = [message for message in aging if once[message.lease.id] is not message]
 
 

@@ -96,7 +96,7 @@ Listener: TypeAlias = Callable[[Event], object]
 EndOffering: TypeAlias = Callable[[BaseException | None], None]
 EndHandling: TypeAlias = Callable[[Handled | None], None]
 # What a handler returned or raised, and what becomes of the message.
-Tell: TypeAlias = Callable[[object, Verdict | None], None]
+ReportOutcome: TypeAlias = Callable[[object, Verdict | None], None]
 
 
 class Tracing(Protocol):
@@ -175,14 +175,14 @@ class HandlerCall:
         self._end = None if tracing is None else _guarded(tracing.handling, message)
         self._began = perf_counter()
 
-    def __enter__(self) -> Tell:
-        return self._tell
+    def __enter__(self) -> ReportOutcome:
+        return self._report
 
     def __exit__(self, *raised: object) -> None:
         if self._end is not None:
             _guarded(self._end, self._event)
 
-    def _tell(self, outcome: object, verdict: Verdict | None) -> None:
+    def _report(self, outcome: object, verdict: Verdict | None) -> None:
         message = self._message
         self._event = Handled(
             message.queue_name,

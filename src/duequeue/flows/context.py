@@ -15,7 +15,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.port.alerts import Alerts
 from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
 from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.lookout import Lookout
+from duequeue.wakeups.next_look import NextLook
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 # Notify other processes only of messages due within this time, or within our own poll_interval if
 # that is longer, because we do not know theirs.
-TOLD_AHEAD = 60_000
+NOTIFY_AHEAD = 60_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Context(Generic[T]):
     clock: Clock
     now: Callable[[], int]
     bell: Bell
-    lookout: Lookout
+    next_look: NextLook
     events: Events
     group_commit: GroupCommit | None
     alerts: Alerts | None
@@ -67,7 +67,7 @@ class Context(Generic[T]):
 
     def is_soon(self, due_at: int, now: int) -> bool:
         """Return whether the next regular look of other processes may come too late for it."""
-        return due_at <= now + max(self.poll_interval, TOLD_AHEAD)
+        return due_at <= now + max(self.poll_interval, NOTIFY_AHEAD)
 
     def sender(self) -> str | None:
         """Return the name under which an offer notifies other processes itself, if it does."""
@@ -84,7 +84,7 @@ class Context(Generic[T]):
         if self.alerts is None:
             yield from self.run(partial(self.store.notify, due_at))
         else:
-            self.alerts.tell(due_at)
+            self.alerts.notify(due_at)
 
     def notice(self, due_at: int) -> None:
         """Make those who wait in this process look in time for `due_at`."""

@@ -84,7 +84,7 @@ def _offer_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
         return (yield from _store_one(context, record))
     with context.events.offering([record]) as (stamped,):
         outcome = yield from _store_one(context, stamped)
-        _tell_offered(context, [outcome])
+        _emit_offered(context, [outcome])
     return outcome
 
 
@@ -115,11 +115,11 @@ def _offer_chunk(context: Context[T], records: list[Record]) -> Flow[list[OfferO
         return (yield from store_records(context, records))
     with context.events.offering(records) as stamped:
         outcomes = yield from store_records(context, stamped)
-        _tell_offered(context, outcomes)
+        _emit_offered(context, outcomes)
     return outcomes
 
 
-def _tell_offered(context: Context[T], outcomes: list[OfferOutcome]) -> None:
+def _emit_offered(context: Context[T], outcomes: list[OfferOutcome]) -> None:
     created = outcomes.count(OfferOutcome.CREATED)
     updated = outcomes.count(OfferOutcome.UPDATED)
     ignored = len(outcomes) - created - updated

@@ -24,12 +24,12 @@ from duequeue.message import checked_name
 from duequeue.port.store import Backend
 from duequeue.process.shared import Shared
 from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.lookout import Lookout
+from duequeue.wakeups.next_look import NextLook
 
 T = TypeVar("T")
 
 _bells = Shared(Bell)
-_lookouts = Shared(Lookout)
+_next_looks = Shared(NextLook)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Opening(Generic[T]):
         place = (self.backend.place, kind)
         # A queue with a clock of its own must not wait for the looks of other queues.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
-        bell, lookout = _bells.get(place), _lookouts.get((*place, clock_name))
+        bell, next_look = _bells.get(place), _next_looks.get((*place, clock_name))
 
         def on_alert(due_at: int | None) -> None:
             if due_at is not None:
@@ -77,7 +77,7 @@ class Opening(Generic[T]):
             clock=self.clock,
             now=now,
             bell=bell,
-            lookout=lookout,
+            next_look=next_look,
             events=Events(),
             group_commit=GroupCommit(),
             alerts=self.backend.alerts(kind, on_alert),

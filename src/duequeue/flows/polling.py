@@ -15,10 +15,10 @@ from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
 from duequeue.flows.context import Context
+from duequeue.flows.emitting import emit_buried, emit_delivered
 from duequeue.flows.settling import storable
-from duequeue.flows.telling import tell_buried, tell_delivered
 from duequeue.port.store import Burial, Claimed, Steps
-from duequeue.wakeups.lookout import Outlook, Turn, pause_before_next_look
+from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -47,15 +47,15 @@ def _wait(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
 ) -> Flow[list[D]]:
     """Take turns with the others who wait; on leaving, wake another to look instead."""
-    bell, lookout, clock = context.bell, context.lookout, context.clock
+    bell, next_look, clock = context.bell, context.next_look, context.clock
     # A clock that is moved by hand wakes those who wait for it.
     unsubscribe = clock.subscribe(bell.ring_all) if isinstance(clock, ManualClock) else None
-    bell.inform(lookout.expect)
+    bell.inform(next_look.expect)
     try:
         return (yield from _look_in_turns(context, wrap, limit, timeout))
     finally:
-        bell.ring(lookout.next_look)
-        bell.stop_informing(lookout.expect)
+        bell.ring(next_look.at)
+        bell.stop_informing(next_look.expect)
         if unsubscribe is not None:
             unsubscribe()
 
@@ -65,11 +65,11 @@ def _look_in_turns(
 ) -> Flow[list[D]]:
     began, now = monotonic(), context.now()
     began_at = now
-    lookout, bell = context.lookout, context.bell
+    next_look, bell = context.next_look, context.bell
     first_look = True
     while True:
         heard = bell.rings
-        turn = lookout.take_turn(now, context.poll_interval)
+        turn = next_look.take_turn(now, context.poll_interval)
         if first_look:
             turn, first_look = Turn.EXPECTED, False
         if turn is not None:
@@ -81,12 +81,12 @@ def _look_in_turns(
         # may move its clock, and a machine's clock may be set back.
         passed = max((monotonic() - began) * 1000, now - began_at)
         left = None if timeout is None else timeout - passed
-        pause = pause_before_next_look(Outlook(now, lookout.next_look, left))
+        pause = pause_before_next_look(Outlook(now, next_look.at, left))
         if pause is None:
             return []
         if context.alerts is not None:
             context.alerts.listen(pause)
-        yield Listen(bell, heard, lookout.next_look, pause)
+        yield Listen(bell, heard, next_look.at, pause)
         now = context.now()
 
 
@@ -98,20 +98,20 @@ def _look_for_all(
     A regular look that finds nothing to claim is a single read.
     """
     # Another waiter has to look at once, unless this look ends well and learns when to look next.
-    next_look: int | None = now
+    look_again_at: int | None = now
     try:
         if turn is Turn.REGULAR:
             earliest = yield from context.run(partial(context.store.earliest_due, now))
             if earliest is None or earliest > now:
-                next_look = earliest
+                look_again_at = earliest
                 return []
         found = yield from _look(context, wrap, limit)
         if not found:
-            next_look = yield from context.run(partial(context.store.next_due, now))
+            look_again_at = yield from context.run(partial(context.store.next_due, now))
         return found
     finally:
-        if next_look is not None:
-            context.lookout.expect(next_look)
+        if look_again_at is not None:
+            context.next_look.expect(look_again_at)
 
 
 def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
@@ -132,13 +132,13 @@ def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
         good, burials = _sort_out(context, claimed)
         found += [wrap(each, payload, now + context.lease) for each, payload in good]
         if context.events.listeners:
-            tell_delivered(context, [each for each, _ in good], now)
+            emit_delivered(context, [each for each, _ in good], now)
         if not burials:
             break
         bury = partial(context.store.bury, burials, now)
         try:
             won = yield from retrying(RetryPolicy.never(), bury)
-            tell_buried(context, claimed, burials, won)
+            emit_buried(context, claimed, burials, won)
         except StoreError:
             # They stay leased and come again, so what was claimed with them need not wait.
             logger.exception("queue %r: could not bury %d messages", context.name, len(burials))

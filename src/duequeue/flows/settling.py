@@ -8,7 +8,7 @@ from typing import TypeVar
 from duequeue.drive.actions import Flow
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
-from duequeue.flows.telling import tell_buried
+from duequeue.flows.emitting import emit_buried
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release
@@ -81,7 +81,7 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
     won = yield from context.run(partial(context.store.bury, [burial], context.now()))
-    tell_buried(context, [message], [burial], won)
+    emit_buried(context, [message], [burial], won)
     return bool(won)
 
 

@@ -16,10 +16,10 @@ class Alerts(Protocol):
     def sender(self) -> str | None:
         """Return the name under which an offer notifies the others with its own commit.
 
-        None means that the offer must not do so, and calls `tell` after its commit instead.
+        None means that the offer must not do so, and calls `notify` after its commit instead.
         """
 
-    def tell(self, due_at: int) -> None:
+    def notify(self, due_at: int) -> None:
         """Notify the others, soon, of a message committed for `due_at`. Never blocks."""
 
     def listen(self, seconds: float) -> None:
@@ -35,7 +35,7 @@ class NoAlerts:
     def sender(self) -> None:
         """Return None."""
 
-    def tell(self, due_at: int) -> None:
+    def notify(self, due_at: int) -> None:
         """Ignore it, because nobody else waits."""
 
     def listen(self, seconds: float) -> None:

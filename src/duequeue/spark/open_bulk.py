@@ -10,7 +10,7 @@ from duequeue.connect import bulk_backend_for
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
-from duequeue.flows.context import TOLD_AHEAD
+from duequeue.flows.context import NOTIFY_AHEAD
 from duequeue.instants import to_millis
 from duequeue.port.bulk import BulkStore, Snapshots
 from duequeue.port.store import Steps
@@ -50,7 +50,7 @@ class OpenBulk(Closing):
 
     def announce(self, due_at: int) -> None:
         """Wake the waiting consumers of every process if a message is due soon."""
-        if due_at <= self.now() + TOLD_AHEAD:
+        if due_at <= self.now() + NOTIFY_AHEAD:
             self.run(partial(self.store.notify, due_at))
 
     def snapshots(self) -> Snapshots:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from duequeue.wakeups.waiting import wait_for
+from duequeue.wakeups.signal_safe_wait import wait_for
 
 
 class Bell:

@@ -76,15 +76,15 @@ class Line:
                 return
 
 
-class Switchboard:
+class SharedLines:
     """The lines of one process to one database, which its queues share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
-        self._untold: dict[str, int] = {}
-        self._told_at: dict[str, float] = {}
-        self._something_to_tell = threading.Event()
+        self._unsent: dict[str, int] = {}
+        self._sent_at: dict[str, float] = {}
+        self._something_to_send = threading.Event()
         self._sending: Line | None = None
         self._hearing: Line | None = None
 
@@ -99,14 +99,14 @@ class Switchboard:
             self._listeners[kind].remove(on_alert)
             if not self._listeners[kind]:
                 del self._listeners[kind]
-                self._told_at.pop(kind, None)
+                self._sent_at.pop(kind, None)
             if self._listeners:
                 return
             lines = [line for line in (self._sending, self._hearing) if line is not None]
             self._sending = self._hearing = None
         for line in lines:
             line.closed.set()
-        self._something_to_tell.set()
+        self._something_to_send.set()
         for line in lines:
             line.close()
 
@@ -114,12 +114,12 @@ class Switchboard:
         """Return the name under which an offer notifies the others; None if one just did."""
         now = monotonic()
         with self._lock:
-            if kind in self._untold or now < self._told_at.get(kind, 0.0) + SEND_EVERY:
+            if kind in self._unsent or now < self._sent_at.get(kind, 0.0) + SEND_EVERY:
                 return None
-            self._told_at[kind] = now
+            self._sent_at[kind] = now
         return sender_name()
 
-    def tell(self, settings: PostgresSettings, kind: str, due_at: int) -> None:
+    def notify(self, settings: PostgresSettings, kind: str, due_at: int) -> None:
         """Have a due time sent; if several wait to be sent, only the earliest is."""
         with self._lock:
             if kind not in self._listeners:
@@ -138,12 +138,12 @@ class Switchboard:
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
         if not line.settings.pooled_by_transaction:
             connection.execute("SET synchronous_commit = off")  # a hint need not survive a crash
-        while not line.closed.is_set() or self._untold:
-            self._something_to_tell.wait()
-            self._something_to_tell.clear()
+        while not line.closed.is_set() or self._unsent:
+            self._something_to_send.wait()
+            self._something_to_send.clear()
             with self._lock:
-                untold, self._untold = self._untold, {}
-                self._told_at |= dict.fromkeys(untold, monotonic())
+                untold, self._unsent = self._unsent, {}
+                self._sent_at |= dict.fromkeys(untold, monotonic())
             try:
                 for kind, due_at in untold.items():
                     note = str(Note(sender_name(), due_at, kind))
@@ -156,8 +156,8 @@ class Switchboard:
             line.closed.wait(SEND_EVERY)
 
     def _note(self, kind: str, due_at: int) -> None:
-        self._untold[kind] = min(due_at, self._untold.get(kind, due_at))
-        self._something_to_tell.set()
+        self._unsent[kind] = min(due_at, self._unsent.get(kind, due_at))
+        self._something_to_send.set()
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         connection.execute("LISTEN duequeue")
@@ -183,31 +183,31 @@ class Switchboard:
             on_alert(due_at)
 
 
-switchboards = Shared(Switchboard)
+shared_lines = Shared(SharedLines)
 
 
 class PostgresAlerts:
-    """One queue's place at the switchboard; see `port.alerts.Alerts`."""
+    """One queue on the shared lines; see `port.alerts.Alerts`."""
 
     def __init__(self, settings: PostgresSettings, kind: str, on_alert: OnAlert) -> None:
         self._settings = settings
         self._kind = kind
         self._on_alert = on_alert
-        self._switchboard = switchboards.get(settings.address.place)
-        self._switchboard.add(kind, on_alert)
+        self._lines = shared_lines.get(settings.address.place)
+        self._lines.add(kind, on_alert)
 
     def sender(self) -> str | None:
-        """Return a name now and then for a busy producer, which uses `tell` otherwise."""
-        return self._switchboard.sender(self._kind)
+        """Return a name now and then for a busy producer, which uses `notify` otherwise."""
+        return self._lines.sender(self._kind)
 
-    def tell(self, due_at: int) -> None:
+    def notify(self, due_at: int) -> None:
         """Send a NOTIFY soon."""
-        self._switchboard.tell(self._settings, self._kind, due_at)
+        self._lines.notify(self._settings, self._kind, due_at)
 
     def listen(self, seconds: float) -> None:  # noqa: ARG002 - the line stays until the queue is closed
         """Keep LISTEN running."""
-        self._switchboard.listen(self._settings)
+        self._lines.listen(self._settings)
 
     def close(self) -> None:
-        """Leave the switchboard."""
-        self._switchboard.remove(self._kind, self._on_alert)
+        """Leave the shared lines."""
+        self._lines.remove(self._kind, self._on_alert)

@@ -36,7 +36,7 @@ class FileAlerts:
     def sender(self) -> None:
         """Return None, because the commit itself notifies the other processes."""
 
-    def tell(self, due_at: int) -> None:
+    def notify(self, due_at: int) -> None:
         """Do nothing, because the commit itself notifies the other processes."""
 
     def listen(self, seconds: float) -> None:

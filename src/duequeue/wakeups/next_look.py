@@ -14,24 +14,24 @@ class Turn(Enum):
     REGULAR = "regular"
 
 
-class Lookout:
-    """`next_look` is when the next regular look is due; all times are in milliseconds.
+class NextLook:
+    """When somebody who waits looks next; `at` and all durations are in milliseconds.
 
     However many wait, one of them takes each look and the others go on waiting.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.next_look = -NEVER
+        self.at = -NEVER
         self._expecting = False
 
     def take_turn(self, now: int, poll_interval: int) -> Turn | None:
         """Return why a look is due, if one is; only this caller then takes it."""
         with self._lock:
-            if self.next_look - poll_interval <= now < self.next_look:
+            if self.at - poll_interval <= now < self.at:
                 return None
             turn = Turn.EXPECTED if self._expecting else Turn.REGULAR
-            self.next_look, self._expecting = now + poll_interval, False
+            self.at, self._expecting = now + poll_interval, False
             return turn
 
     def expect(self, due_at: int | None) -> None:
@@ -41,9 +41,9 @@ class Lookout:
         """
         with self._lock:
             if due_at is None:
-                self.next_look = -NEVER
-            elif due_at < self.next_look:
-                self.next_look, self._expecting = due_at, True
+                self.at = -NEVER
+            elif due_at < self.at:
+                self.at, self._expecting = due_at, True
 
 
 # Longer waits overflow in some waiting primitives; waking up once an hour costs nothing.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duequeue.wakeups.lookout import LONGEST_PAUSE, Outlook, pause_before_next_look
+from duequeue.wakeups.next_look import LONGEST_PAUSE, Outlook, pause_before_next_look
 
 NOW = 1_000_000
 

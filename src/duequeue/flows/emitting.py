@@ -12,7 +12,7 @@ from duequeue.port.store import Burial, Claimed
 T = TypeVar("T")
 
 
-def tell_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) -> None:
+def emit_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) -> None:
     """Emit an event for each leased message."""
     if context.events.listeners:
         for each in claimed:
@@ -20,7 +20,7 @@ def tell_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) ->
             context.events.emit(Delivered(context.name, each.key, each.attempt, lateness))
 
 
-def tell_buried(
+def emit_buried(
     context: Context[T],
     held: Iterable[Claimed | LeasedMessage[Any]],
     burials: Sequence[Burial],
@@ -34,7 +34,7 @@ def tell_buried(
                 context.events.emit(Buried(context.name, keys[burial.lease.id], burial.reason))
 
 
-def tell_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:
+def emit_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:
     """Emit an event for each lease that was gone when it was needed."""
     if context.events.listeners:
         for message in messages:
