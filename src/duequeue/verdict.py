@@ -2,6 +2,7 @@
 
 import traceback
 from datetime import timedelta
+from inspect import iscoroutine
 from typing import NamedTuple, TypeAlias
 
 from duequeue.backoff import Backoff
@@ -61,7 +62,16 @@ class Rules(NamedTuple):
 
 
 def as_raised(outcome: object) -> object:
-    """Return what a handler returned, but make of an exception class what `raise` would make."""
+    """Return what a handler returned, but make of an exception class what `raise` would make.
+
+    A coroutine that was never awaited becomes an error too, because nothing has been handled.
+    """
+    if iscoroutine(outcome):
+        outcome.close()
+        return TypeError(
+            "the handler returned a coroutine, which nothing awaits: use a plain function here, or "
+            "consume with AsyncQueue"
+        )
     if not isinstance(outcome, type) or not issubclass(outcome, BaseException):
         return outcome
     try:

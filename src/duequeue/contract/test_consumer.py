@@ -362,3 +362,20 @@ def test_a_coroutine_function_is_refused_by_threads(queue: QueueFace) -> None:
     for handler in (handle, Handler(), Handler().__call__):
         with pytest.raises(TypeError, match="AsyncQueue"):
             threads.consume(handler)
+
+
+@pytest.mark.parametrize("face", ["sync"], indirect=True)
+def test_a_coroutine_that_threads_get_is_a_failure_and_not_an_ack(
+    queue: QueueFace, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(delivery: object) -> None:
+        raise AssertionError(delivery)
+
+    queue.offer("a", 1)
+    threads: Any = queue
+    with threads.consume(lambda delivery: handle(delivery)):
+        until(lambda: records_of("duequeue.consumer", caplog) != [])
+    (record,) = records_of("duequeue.consumer", caplog)
+    assert record.exc_info is not None
+    assert "returned a coroutine" in str(record.exc_info[1])
+    assert queue.contains("a")
