@@ -373,7 +373,7 @@ def test_a_coroutine_that_threads_get_is_a_failure_and_not_an_ack(
 
     queue.offer("a", 1)
     threads: Any = queue
-    with threads.consume(lambda delivery: handle(delivery)):
+    with threads.consume(lambda delivery: handle(delivery)):  # noqa: PLW0108 - its result is the point
         until(lambda: records_of("duequeue.consumer", caplog) != [])
     (record,) = records_of("duequeue.consumer", caplog)
     assert record.exc_info is not None
