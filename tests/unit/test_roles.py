@@ -17,11 +17,11 @@ from duequeue import (
     StoreError,
     StoreUnavailable,
 )
-from duequeue.consumer import roles
+from duequeue.consumer import roles, stopping
+from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
+from duequeue.consumer.keeper import GATHER_SECONDS, Keeper
 from duequeue.consumer.roles import (
-    CLEAN_UP_SECONDS,
-    GATHER_SECONDS,
     PAUSE_AFTER_ERROR,
     AwaitFeeder,
     AwaitHandlers,
@@ -29,10 +29,10 @@ from duequeue.consumer.roles import (
     AwaitRoom,
     AwaitUnsettled,
     CancelHandlers,
-    Role,
     RoleAction,
-    Roles,
+    RoleFlow,
 )
+from duequeue.consumer.stopping import CLEAN_UP_SECONDS, Stopping
 from duequeue.consumer.workload import Workload
 from duequeue.contract.phrases import PickyCodec
 from duequeue.drive.actions import Listen, Pause, Run
@@ -50,7 +50,10 @@ class Play:
         self.queue = queue
         self.clock = clock
         self.handover: Handover[Delivery[Any]] = Handover(10)
-        self.roles = Roles(queue._context, queue._wrap, self.handover)  # noqa: SLF001
+        context = queue._context  # noqa: SLF001
+        self.feeder = Feeder(context, self.handover, queue._wrap)  # noqa: SLF001
+        self.keeper = Keeper(context, self.handover)
+        self.stopping = Stopping(context, self.handover)
         self.events: list[Event] = []
         queue.events.subscribe(self.events.append)
 
@@ -82,7 +85,7 @@ class Play:
 class Actor:
     """Plays a role action by action; operations of the store are really run."""
 
-    def __init__(self, play: Play, role: Role[None]) -> None:
+    def __init__(self, play: Play, role: RoleFlow[None]) -> None:
         self._role = role
         self._perform = play.queue._perform  # noqa: SLF001
         self.action: RoleAction | None = None
@@ -145,7 +148,7 @@ PATIENT = pytest.mark.parametrize("retry", [RetryPolicy(budget=DAY)])
 # The feeder.
 def test_a_feeder_fetches_what_there_is_room_for(play: Play) -> None:
     play.queue.offer_batch([Message(str(n), "fine") for n in range(5)])
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.expect(AwaitRoom())
     feeder.answer(3)
     feeder.run_all()
@@ -154,20 +157,20 @@ def test_a_feeder_fetches_what_there_is_room_for(play: Play) -> None:
 
 
 def test_a_feeder_without_room_for_ever_ends(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(0)
     assert feeder.has_ended
 
 
 def test_no_poll_is_begun_once_stopping(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     play.workload.stop(hard=False)
     feeder.answer(10)
     assert feeder.has_ended
 
 
 def test_a_poll_that_waits_is_ended(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(10)
     feeder.run_all()
     assert isinstance(feeder.action, Listen)
@@ -178,7 +181,7 @@ def test_a_poll_that_waits_is_ended(play: Play) -> None:
 
 def test_a_poll_that_has_claimed_returns_what_it_has(play: Play) -> None:
     play.queue.offer_batch([Message("bad", "rotten"), Message("good", "fine")])
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(2)
     feeder.run()  # the claim
     play.workload.stop(hard=False)
@@ -189,7 +192,7 @@ def test_a_poll_that_has_claimed_returns_what_it_has(play: Play) -> None:
 
 @PATIENT
 def test_a_poll_that_retries_is_ended(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(10)
     feeder.fail(StoreUnavailable("out for lunch"))
     assert isinstance(feeder.action, Pause)
@@ -199,7 +202,7 @@ def test_a_poll_that_retries_is_ended(play: Play) -> None:
 
 
 def test_a_failure_is_reported_and_polling_goes_on(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(10)
     error = StoreError("no such table")
     feeder.fail(error)
@@ -210,7 +213,7 @@ def test_a_failure_is_reported_and_polling_goes_on(play: Play) -> None:
 
 
 def test_a_closed_queue_ends_every_role(play: Play) -> None:
-    feeder = Actor(play, play.roles.feed())
+    feeder = Actor(play, play.feeder.run())
     feeder.answer(10)
     feeder.fail(QueueClosed("closed"))
     assert feeder.has_ended
@@ -231,7 +234,7 @@ def test_a_keeper_settles_what_is_handled(play: Play) -> None:
     first, second = play.running("a", "b")
     play.workload.finish(first, ACKED)
     play.workload.finish(second, Parked("enough"))
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     begin_round(keeper)
     keeper.run_all()
     assert isinstance(keeper.action, AwaitUnsettled)
@@ -243,7 +246,7 @@ def test_what_fails_is_kept_and_the_others_are_settled(play: Play) -> None:
     first, second = play.running("a", "b")
     play.workload.finish(first, ACKED)
     play.workload.finish(second, Parked("enough"))
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     begin_round(keeper)
     keeper.fail(StoreError("no acks today"))
     keeper.expect(Pause(PAUSE_AFTER_ERROR))
@@ -258,7 +261,7 @@ def test_what_fails_is_kept_and_the_others_are_settled(play: Play) -> None:
 
 def test_leases_that_are_a_third_over_are_extended(play: Play) -> None:
     (delivery,) = play.running("a")
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     begin_round(keeper)
     assert isinstance(keeper.action, AwaitUnsettled), "it is young"
     play.clock.advance(LEASE / 2)
@@ -271,7 +274,7 @@ def test_leases_that_are_a_third_over_are_extended(play: Play) -> None:
 def test_a_lost_lease_is_lost_once_and_never_extended(play: Play) -> None:
     running, waiting = play.fetched("a", "b")
     assert play.workload.take() is running
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     play.queue.drop_all("orders")
     play.clock.advance(LEASE / 2)
     begin_round(keeper)
@@ -292,7 +295,7 @@ def test_what_is_known_to_be_lost_is_lost_although_the_rest_fails(play: Play) ->
     (again,) = play.queue.try_poll_many(1)
     assert again.lease.id == lost.lease.id, "so they cannot be extended in one statement"
     play.workload.add([again], 10)
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     play.clock.advance(LEASE / 2)
     begin_round(keeper)
     keeper.run()
@@ -306,7 +309,7 @@ def test_what_is_known_to_be_lost_is_lost_although_the_rest_fails(play: Play) ->
 def test_a_keeper_ends_after_the_last_round(play: Play) -> None:
     (delivery,) = play.running("a")
     play.workload.finish(delivery, ACKED)
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     begin_round(keeper, last=True)
     keeper.run_all()
     assert keeper.has_ended
@@ -318,7 +321,7 @@ def test_after_a_hard_stop_nothing_is_tried_twice(play: Play) -> None:
     (delivery,) = play.running("a")
     play.workload.finish(delivery, ACKED)
     play.workload.stop(hard=True)
-    keeper = Actor(play, play.roles.keep())
+    keeper = Actor(play, play.keeper.run())
     begin_round(keeper, last=True)
     assert isinstance(keeper.action, Run)
     keeper.fail(StoreUnavailable("out for lunch"))
@@ -341,7 +344,8 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr(roles, "monotonic", time.monotonic)
+    for module in (roles, stopping):
+        monkeypatch.setattr(module, "monotonic", time.monotonic)
     return time
 
 
@@ -349,7 +353,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 def test_the_order_of_stopping(play: Play, time: Time) -> None:
     overdue, _ = play.fetched("overdue", "waits")
     assert play.workload.take() is overdue
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     stop.expect(AwaitFeeder())
     assert play.state_of("waits") is State.LEASED, "the feeder could fetch it again"
     stop.answer()
@@ -374,7 +378,7 @@ def test_the_order_of_stopping(play: Play, time: Time) -> None:
 
 
 def test_the_grace_begins_with_the_call(play: Play, time: Time) -> None:
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     time.now += 4
     stop.answer()
     stop.expect(AwaitHandlers(6))
@@ -382,7 +386,7 @@ def test_the_grace_begins_with_the_call(play: Play, time: Time) -> None:
 
 def test_a_failed_giving_back_does_not_end_a_stop(play: Play) -> None:
     play.fetched("waits")
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     stop.answer()
     stop.fail(StoreError("not today"))
     stop.expect(Pause(PAUSE_AFTER_ERROR))
@@ -393,7 +397,7 @@ def test_a_failed_giving_back_does_not_end_a_stop(play: Play) -> None:
 def test_only_what_is_still_held_is_released(play: Play) -> None:
     settled, lost, overdue = play.running("settled", "lost", "overdue")
     play.workload.lose([lost])
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     stop.answer()
     stop.answer()
     assert isinstance(stop.action, CancelHandlers)
@@ -411,7 +415,7 @@ def test_only_what_is_still_held_is_released(play: Play) -> None:
 @PATIENT
 def test_a_stop_gives_up_on_the_store_soon_after_the_grace(play: Play, time: Time) -> None:
     play.fetched("waits")
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     stop.answer()
     tries = 0
     while not isinstance(stop.action, AwaitHandlers):
@@ -432,7 +436,7 @@ def test_a_hard_stop_tries_once_and_waits_for_nobody(play: Play) -> None:
     running, _ = play.fetched("runs", "waits")
     assert play.workload.take() is running
     play.workload.stop(hard=True)
-    stop = Actor(play, play.roles.stop(3600))
+    stop = Actor(play, play.stopping.run(3600))
     stop.answer()
     tries = 0
     while not stop.has_ended:
@@ -449,7 +453,7 @@ def test_a_hard_stop_tries_once_and_waits_for_nobody(play: Play) -> None:
 
 def test_a_closed_queue_is_not_asked_again(play: Play) -> None:
     play.fetched("waits")
-    stop = Actor(play, play.roles.stop(10))
+    stop = Actor(play, play.stopping.run(10))
     stop.answer()
     stop.fail(QueueClosed("closed"))
     assert isinstance(stop.action, AwaitHandlers)

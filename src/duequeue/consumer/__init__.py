@@ -1,8 +1,8 @@
 """Hands messages to a handler as they fall due.
 
-Three roles (`roles.py`) work around one `Workload`, which knows what is fetched, running and
-handled, and knows no threads. `Consumer` has a thread for each role and a lock, `AsyncConsumer`
-has tasks.
+A feeder, a keeper and several handlers share one `Workload`, which knows what is fetched, running
+and handled, and knows no threads. `Consumer` has a thread for each of them and a lock,
+`AsyncConsumer` has tasks. What feeder, keeper and a stop decide is written once, as flows.
 
             poll_many                     take                   finish, with a verdict
   queue ──────────────▶ waiting ──────────────────▶ running ──────────────────────▶ done
@@ -16,5 +16,6 @@ has tasks.
 - The keeper gathers verdicts for two milliseconds and settles them. It extends each lease of which
   a third has passed, and marks messages as lost if it could not.
 
-A stop ends the roles in that order, so that nothing is fetched after the rest was given back.
+A stop (`stopping.py`) ends the feeder first, so that nothing is fetched after the rest was given
+back, then the handlers, and the keeper last.
 """

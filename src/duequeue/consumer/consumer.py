@@ -9,8 +9,11 @@ from functools import partial
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from duequeue.consumer import roles, settling
+from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
-from duequeue.consumer.roles import GRACE, Role, RoleAction, Roles
+from duequeue.consumer.keeper import Keeper
+from duequeue.consumer.roles import RoleAction, RoleFlow
+from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
@@ -59,9 +62,11 @@ class Consumer(Generic[T]):
         self._handler = handler
         self._rules = rules
         self._handover: Handover[Delivery[T]] = Handover(batch)
-        self._roles = Roles(self._context, wrap, self._handover)
-        self._feeder = self._thread("feeder", partial(self._drive, self._roles.feed()))
-        self._keeper = self._thread("keeper", partial(self._drive, self._roles.keep()))
+        feeder = Feeder(self._context, self._handover, wrap)
+        keeper = Keeper(self._context, self._handover)
+        self._stopping = Stopping(self._context, self._handover)
+        self._feeder = self._thread("feeder", partial(self._drive, feeder.run()))
+        self._keeper = self._thread("keeper", partial(self._drive, keeper.run()))
         workers = (self._thread(f"handler-{n}", self._run_handlers) for n in range(concurrency))
         self._threads = {self._feeder, self._keeper, *workers}
         register(self)  # before any of them runs, because a handler may close the queue
@@ -147,18 +152,18 @@ class Consumer(Generic[T]):
         here = threading.current_thread()
         self._threads.add(here)  # a listener may call `stop` here too
         try:
-            self._drive(self._roles.stop(grace_seconds))
+            self._drive(self._stopping.run(grace_seconds))
         except BaseException:  # such as a second Ctrl-C
             with self._handover as workload:
                 workload.stop(hard=True)
-            self._drive(self._roles.stop(0))
+            self._drive(self._stopping.run(0))
             raise
         finally:
             self._threads.remove(here)
             with self._handover as workload:
                 workload.end()
 
-    def _drive(self, role: Role[None]) -> None:
+    def _drive(self, role: RoleFlow[None]) -> None:
         drive(role, self._perform_for_role)
 
     def _perform_for_role(self, action: RoleAction) -> object:

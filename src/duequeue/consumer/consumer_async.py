@@ -9,8 +9,11 @@ from functools import partial
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from duequeue.consumer import roles, settling
+from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
-from duequeue.consumer.roles import GRACE, Role, RoleAction, Roles
+from duequeue.consumer.keeper import Keeper
+from duequeue.consumer.roles import RoleAction, RoleFlow
+from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
@@ -55,11 +58,13 @@ class AsyncConsumer(Generic[T]):
         self._handler = handler
         self._rules = rules
         self._handover: AsyncHandover[AsyncDelivery[T]] = AsyncHandover(batch)
-        self._roles = Roles(self._context, wrap, self._handover)
+        feeder = Feeder(self._context, self._handover, wrap)
+        keeper = Keeper(self._context, self._handover)
+        self._stopping = Stopping(self._context, self._handover)
         self._handling: dict[int, asyncio.Task[None]] = {}
         self._winding_up: asyncio.Task[None] | None = None
-        self._feeder = asyncio.create_task(self._drive(self._roles.feed()))
-        self._keeper = asyncio.create_task(self._drive(self._roles.keep()))
+        self._feeder = asyncio.create_task(self._drive(feeder.run()))
+        self._keeper = asyncio.create_task(self._drive(keeper.run()))
         self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
         register(self)
 
@@ -152,12 +157,12 @@ class AsyncConsumer(Generic[T]):
 
     async def _wind_up(self, grace_seconds: float) -> None:
         try:
-            await self._drive(self._roles.stop(grace_seconds))
+            await self._drive(self._stopping.run(grace_seconds))
         finally:
             with self._handover as workload:
                 workload.end()
 
-    async def _drive(self, role: Role[None]) -> None:
+    async def _drive(self, role: RoleFlow[None]) -> None:
         await drive_async(role, self._perform_for_role)
 
     async def _perform_for_role(self, action: RoleAction) -> object:

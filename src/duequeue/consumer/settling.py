@@ -13,7 +13,7 @@ from duequeue.flows.emitting import emit_buried, emit_lost
 from duequeue.flows.settling import storable
 from duequeue.instants import MILLISECOND
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Burial, Lease, Release, Steps
+from duequeue.port.store import Burial, Lease, Release
 from duequeue.verdict import (
     Acked,
     Bury,
@@ -99,26 +99,3 @@ def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
 def abandon(context: Context[T], messages: Sequence[P]) -> Flow[None]:
     """Release messages whose handlers did not end in time; their attempts count."""
     return settle(context, [Done(message, Released(timedelta(0))) for message in messages])
-
-
-def keep(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None]:
-    """Extend the leases that are a third over, in one statement, and add to `lost` those gone."""
-    now = context.now()
-    aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
-    while aging:
-        # A message may be here twice: with a lease that is lost, and with a new one.
-        once = {message.lease.id: message for message in aging}
-        leases = [message.lease for message in once.values()]
-        won, now = yield from context.run_at_once(partial(_extend, context, leases))
-        for message in once.values():
-            if message.lease.id in won:
-                message.extended_to(now + context.lease)
-            elif not message.settled:
-                logger.warning("queue %r: lost the lease of %r", context.name, message.key)
-                lost.append(message)
-        emit_lost(context, (each for each in once.values() if not each.settled), won)
-        aging = [message for message in aging if once[message.lease.id] is not message]
-
-
-def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:
-    return context.store.extend(leases, now + context.lease)

@@ -1,5 +1,6 @@
 """The messages that a consumer holds, and how far it has stopped, without threads or loops."""
 
+import math
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
@@ -37,6 +38,7 @@ class Workload(Generic[P]):
         self.hard = False
         self.last_round = False
         self.stopped = False
+        self.gives_up_at = math.inf  # when the roles try the store for the last time
 
     def room(self) -> int:
         """Return how many messages to fetch now.

@@ -1,0 +1,68 @@
+"""The feeder of a consumer fetches messages ahead of the handlers."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from duequeue.consumer.handover import Handover
+from duequeue.consumer.handover_async import AsyncHandover
+from duequeue.consumer.roles import AwaitRoom, ConsumerRole, RoleFlow, relayed
+from duequeue.drive.actions import Action, Run
+from duequeue.errors import QueueClosed
+from duequeue.flows import polling
+from duequeue.flows.context import Context
+from duequeue.leased import LeasedMessage
+
+T = TypeVar("T")
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+
+
+class PollEnds(BaseException):
+    """Ends a poll because its consumer stops."""
+
+
+class Feeder(ConsumerRole[T, P]):
+    """Polls when there is room, one poll at a time, however many handlers there are."""
+
+    def __init__(
+        self,
+        context: Context[T],
+        handover: Handover[P] | AsyncHandover[P],
+        wrap: polling.Wrap[T, P],
+    ) -> None:
+        super().__init__(context, handover)
+        self._wrap = wrap
+
+    def run(self) -> RoleFlow[None]:
+        """Fetch messages, one poll at a time, until the consumer stops or its queue is closed."""
+        while (room := (yield AwaitRoom())) > 0:
+            try:
+                poll = polling.poll_many(self.context, self._wrap, room, None)
+                fetched = yield from relayed(poll, self._unless_stopping())
+            except PollEnds:
+                return
+            except QueueClosed:
+                with self.handover as workload:
+                    workload.end()
+                return
+            except Exception as error:  # noqa: BLE001 - a consumer outlives every error of its store
+                yield from self.report("poll", error)
+            else:
+                with self.handover as workload:
+                    workload.add(fetched, room)
+
+    def _unless_stopping(self) -> Callable[[Action], RoleFlow[object]]:
+        """Return the function that performs one poll's actions until the consumer stops.
+
+        Between two operations the poll may hold messages that it still has to return, so it ends
+        only where it begins to look or to wait.
+        """
+        looks = False
+
+        def perform(action: Action) -> RoleFlow[object]:
+            nonlocal looks
+            looked, looks = looks, isinstance(action, Run)
+            if self.handover.workload.stopping and not (looked and looks):
+                raise PollEnds
+            return (yield action)
+
+        return perform

@@ -1,0 +1,83 @@
+"""The keeper of a consumer settles messages in batches and keeps leases alive."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeVar
+
+from duequeue.clock import ManualClock
+from duequeue.consumer import settling
+from duequeue.consumer.roles import AwaitUnsettled, CancelHandlers, ConsumerRole, RoleFlow
+from duequeue.drive.actions import Flow, Pause
+from duequeue.flows.context import Context
+from duequeue.flows.emitting import emit_lost
+from duequeue.leased import LeasedMessage
+from duequeue.port.store import Lease, Steps
+
+T = TypeVar("T")
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+
+# Verdicts are gathered for this long, so that one statement settles many.
+GATHER_SECONDS = 0.002
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+class Keeper(ConsumerRole[T, P]):
+    """Settles what handlers are done with, and extends the leases of everything else."""
+
+    def run(self) -> RoleFlow[None]:
+        """Settle messages in batches and keep leases alive, until the last round."""
+        clock, last_round = self.context.clock, False
+        with ExitStack() as at_the_end:
+            if isinstance(clock, ManualClock):
+                at_the_end.callback(clock.subscribe(self.handover.clock_moved))
+            while not last_round:
+                last_round = yield AwaitUnsettled(self.context.lease / 3 / 1000)
+                if not last_round:
+                    yield Pause(GATHER_SECONDS)
+                yield from self._settle()
+                yield from self._extend()
+
+    def _settle(self) -> RoleFlow[None]:
+        with self.handover as workload:
+            groups = settling.by_verdict(workload.take_done())
+        for group in groups:
+            flow = settling.settle(self.context, group)
+            done = yield from self.tried("settle handled messages", flow)
+            with self.handover as workload:
+                workload.settled(group, done=done)
+
+    def _extend(self) -> RoleFlow[None]:
+        with self.handover as workload:
+            held = workload.held()
+        lost: list[P] = []
+        yield from self.tried("extend leases", extend_leases(self.context, held, lost))
+        if lost:
+            with self.handover as workload:
+                newly_lost = workload.lose(lost)
+            yield CancelHandlers(newly_lost, 0)
+
+
+def extend_leases(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None]:
+    """Extend the leases that are a third over, in one statement, and add to `lost` those gone."""
+    now = context.now()
+    aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
+    while aging:
+        # A message may be here twice: with a lease that is lost, and with a new one.
+        once = {message.lease.id: message for message in aging}
+        leases = [message.lease for message in once.values()]
+        won, now = yield from context.run_at_once(partial(_extend, context, leases))
+        for message in once.values():
+            if message.lease.id in won:
+                message.extended_to(now + context.lease)
+            elif not message.settled:
+                logger.warning("queue %r: lost the lease of %r", context.name, message.key)
+                lost.append(message)
+        emit_lost(context, (each for each in once.values() if not each.settled), won)
+        aging = [message for message in aging if once[message.lease.id] is not message]
+
+
+def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:
+    return context.store.extend(leases, now + context.lease)

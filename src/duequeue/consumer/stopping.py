@@ -1,0 +1,46 @@
+"""How a consumer stops: in which order its roles end, and what becomes of its messages."""
+
+from datetime import timedelta
+from time import monotonic
+from typing import TypeVar
+
+from duequeue.consumer import settling
+from duequeue.consumer.roles import (
+    AwaitFeeder,
+    AwaitHandlers,
+    AwaitKeeper,
+    CancelHandlers,
+    ConsumerRole,
+    RoleFlow,
+)
+from duequeue.leased import LeasedMessage
+
+T = TypeVar("T")
+P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+
+# How long a stop lets handlers run, unless its caller says so.
+GRACE = timedelta(seconds=30)
+# How long after the grace a stop still tries to reach the store and lets cancelled handlers end.
+CLEAN_UP_SECONDS = 5.0
+
+
+class Stopping(ConsumerRole[T, P]):
+    """Ends the other roles; until the end of `CLEAN_UP_SECONDS`, all of them may try the store."""
+
+    def run(self, grace_seconds: float) -> RoleFlow[None]:
+        """Give back what waits, let handlers finish within the grace, and release the others."""
+        grace_ends_at = monotonic() + grace_seconds
+        gives_up_at = grace_ends_at + CLEAN_UP_SECONDS
+        self.handover.workload.gives_up_at = gives_up_at
+        self.context.bell.ring_all()  # the feeder may wait in a poll
+        yield AwaitFeeder()  # its last poll would fetch again what is given back
+        with self.handover as workload:
+            unbegun = workload.take_waiting()
+        yield from self.tried("give messages back", settling.give_back(self.context, unbegun))
+        yield AwaitHandlers(grace_ends_at - monotonic())
+        with self.handover as workload:
+            overdue = workload.give_up_running()
+        yield CancelHandlers(overdue, min(CLEAN_UP_SECONDS, gives_up_at - monotonic()))
+        yield AwaitKeeper()
+        left = [message for message in overdue if not message.settled]
+        yield from self.tried("release messages", settling.abandon(self.context, left))
