@@ -1,6 +1,6 @@
 """DueQueue delivers messages when they are due."""
 
-from duequeue.backoff import Backoff, RetryPolicy
+from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
 from duequeue.consumer.bound_handler import BoundHandler
@@ -36,6 +36,7 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily, Every, Schedule

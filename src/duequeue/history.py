@@ -4,9 +4,8 @@ from datetime import date, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from duequeue.backoff import RetryPolicy
+from duequeue.backends import backend_for
 from duequeue.clock import Clock, SystemClock
-from duequeue.connect import backend_for
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
@@ -21,6 +20,7 @@ from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
 from duequeue.port.store import Backend, Operation, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
+from duequeue.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 

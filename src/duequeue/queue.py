@@ -9,10 +9,10 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
-from duequeue.backoff import Backoff, RetryPolicy
+from duequeue.backends import backend_for
+from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.codec import Codec
-from duequeue.connect import backend_for
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
@@ -27,6 +27,7 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
+from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
 T = TypeVar("T", default=Any)

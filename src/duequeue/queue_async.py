@@ -9,10 +9,10 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
-from duequeue.backoff import Backoff, RetryPolicy
+from duequeue.backends import backend_for
+from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.codec import Codec
-from duequeue.connect import backend_for
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
@@ -28,6 +28,7 @@ from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
 from duequeue.process.lifetime import Lifetime
+from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
 T = TypeVar("T", default=Any)

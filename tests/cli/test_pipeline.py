@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from duequeue import History, Queue
 from duequeue.cli import main
 from duequeue.cli.address import URL_VARIABLE
-from duequeue.cli.orders import Signals
 from duequeue.cli.pipeline import archive, replay
 from duequeue.cli.pipeline.progress_line import ProgressLine
 from duequeue.cli.pipeline.running import INTERRUPTED, Running, print_result, reason, run_until_done
+from duequeue.cli.stop_requests import Signals
 from duequeue.cli.terminal import Terminal
 from tests.cli.command import ROOT, command, environment, run
 from tests.pipeline.settling import in_archive, in_database, settle

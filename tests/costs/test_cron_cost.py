@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from duequeue import Crontab, Daily, ManualClock, Misfire, Queue
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.contract.phrases import DAY, HOUR, MINUTE
 from duequeue.drive.actions import performer
 from duequeue.drive.steps import drive

@@ -9,7 +9,7 @@ import pytest
 
 import duequeue.contract
 from duequeue import Queue
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 
 INSTALLED = Path(__file__).with_name("installed")
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from duequeue import ManualClock, Queue
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.contract.cron_phrases import run_everything_due
 from duequeue.contract.faces import CronHandleFace, QueueFace, SyncFace
 from duequeue.contract.fixtures import START

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from duequeue import History, Queue, SchemaError, StoreError
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.contract.faces import Face
 from duequeue.stores.sql import migrations as migrate
 from duequeue.stores.sql.catalogue import load_queries

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from duequeue import DayBounds, Outcome, Settled
+from duequeue.drive.steps import drive
 from duequeue.port.history_table import DAY, day_of
-from duequeue.stores.sql.settling import HistoryDays
+from duequeue.stores.sql.history_days import HistoryDays
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -43,8 +44,10 @@ def test_lateness_is_from_due_to_delivered() -> None:
 def test_known_days_are_forgotten_together() -> None:
     days = HistoryDays()
     assert 0 not in days
-    days.add([0, DAY])
-    days.add([5 * DAY])
-    assert [day in days for day in (0, DAY, 2 * DAY, 5 * DAY)] == [True, True, False, True]
+    drive(days.make_room(0), lambda _: [])
+    drive(days.make_room(5 * DAY), lambda _: [])
+    known = [day for day in range(0, 8 * DAY, DAY) if day in days]
+    assert known == [0, DAY, 5 * DAY, 6 * DAY]
+    assert list(days.make_room(0)) == [], "there is room already"
     days.forget()
     assert 0 not in days

@@ -5,7 +5,8 @@ import sqlite3
 import psycopg
 import pytest
 
-from duequeue.stores.sql.settling import HistoryDays, Settling
+from duequeue.stores.sql.history_days import HistoryDays
+from duequeue.stores.sql.settling import Settling
 
 NOON = 12 * 3_600_000
 

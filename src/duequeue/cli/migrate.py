@@ -3,12 +3,12 @@
 import argparse
 from typing import Any
 
-from duequeue.backoff import RetryPolicy
+from duequeue.backends import backend_for
 from duequeue.cli.address import add_url
-from duequeue.connect import backend_for
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
+from duequeue.retry_policy import RetryPolicy
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:

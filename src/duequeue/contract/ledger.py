@@ -8,7 +8,7 @@ from inspect import isgenerator
 from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.phrases import DEFAULT_LEASE
 from duequeue.drive.actions import performer, performer_async

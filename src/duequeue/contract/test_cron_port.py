@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import pytest
 
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.contract.fixtures import START
 from duequeue.instants import to_millis
 from duequeue.port.cron_table import (

@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.cron.plans import Plan
 from duequeue.drive.actions import Flow
 from duequeue.errors import QueueClosed, StoreError
@@ -15,6 +14,7 @@ from duequeue.flows.context import Context
 from duequeue.instants import MILLISECOND, from_millis, to_millis
 from duequeue.message import checked_payload
 from duequeue.port.cron_table import CronLook, CronRow, Installation, Installed, Standing, Tick
+from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.tick import ConfigHash, CronMessage, tick_key
 
 T = TypeVar("T")

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.drive.actions import Flow, Pause, Run
 from duequeue.errors import StoreUnavailable
 from duequeue.port.store import Operation
+from duequeue.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 

@@ -3,10 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from duequeue.backoff import Backoff, RetryPolicy
+from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.flows.context import Context
 from duequeue.instants import EARLIEST, LATEST, MILLISECOND, span_to_millis, to_millis
+from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
 
 _MOST = 2**31 - 1

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.drive.actions import Flow
@@ -14,6 +13,7 @@ from duequeue.events.events import Events
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.port.alerts import Alerts
 from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
+from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 

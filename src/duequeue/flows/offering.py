@@ -6,7 +6,6 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.events.events import Offered
@@ -16,6 +15,7 @@ from duequeue.flows.group_commit import share_commit
 from duequeue.headers import encode_headers
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.port.store import Record
+from duequeue.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.drive.actions import Flow
@@ -23,6 +22,7 @@ from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
 from duequeue.process.shared import Shared
+from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 

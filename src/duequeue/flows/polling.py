@@ -8,7 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
-from duequeue.backoff import RetryPolicy
 from duequeue.clock import ManualClock
 from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
@@ -18,6 +17,7 @@ from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_delivered
 from duequeue.flows.settling import storable
 from duequeue.port.store import Burial, Claimed, Steps
+from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")

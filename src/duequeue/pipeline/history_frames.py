@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, StructType
 
-from duequeue.connect import absolute
+from duequeue.backends import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_source import SETTLED, HistorySource
 from duequeue.port.history_table import DayBounds

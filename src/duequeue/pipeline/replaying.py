@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from duequeue.connect import absolute
+from duequeue.backends import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.port.bulk import OfferCounts

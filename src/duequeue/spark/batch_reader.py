@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from duequeue.connect import bulk_backend_for
+from duequeue.backends import bulk_backend_for
 from duequeue.port.bulk import SnapshotPart
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from duequeue.backoff import RetryPolicy
+from duequeue.backends import bulk_backend_for
 from duequeue.clock import SystemClock
-from duequeue.connect import bulk_backend_for
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
@@ -15,6 +14,7 @@ from duequeue.instants import to_millis
 from duequeue.port.bulk import BulkStore, Snapshots
 from duequeue.port.store import Steps
 from duequeue.process.closing import Closing
+from duequeue.retry_policy import RetryPolicy
 from duequeue.spark.options import Options
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from duequeue.connect import bulk_backend_for
+from duequeue.backends import bulk_backend_for
 from duequeue.message import checked_name, checked_type_name
 
 _SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")

@@ -5,7 +5,7 @@ Both keep their messages in memory.
 
 from typing import Any
 
-from duequeue.connect import backend_for
+from duequeue.backends import backend_for
 from duequeue.drive.steps import at_once
 from duequeue.port.store import Backend, Steps, Store
 

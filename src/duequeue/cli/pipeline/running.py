@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from duequeue.cli.orders import Signals, StopRequest, listening_to_signals
+from duequeue.backends import absolute, bulk_backend_for
 from duequeue.cli.pipeline.progress_line import ProgressLine
+from duequeue.cli.stop_requests import Signals, StopRequest, listening_to_signals
 from duequeue.cli.terminal import Terminal
-from duequeue.connect import absolute, bulk_backend_for
 from duequeue.errors import MissingExtra
 
 if TYPE_CHECKING:

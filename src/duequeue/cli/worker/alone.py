@@ -10,15 +10,15 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
+from duequeue.backends import backend_for
 from duequeue.cli.handler_path import load
-from duequeue.cli.orders import StopRequest, StopRequests, listening_to_signals
+from duequeue.cli.stop_requests import StopRequest, StopRequests, listening_to_signals
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.serving import RunningConsumer, running_consumer
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Counter, Tally
-from duequeue.connect import backend_for
 
 REPORT_SECONDS = 0.5
 STOPPING_REPORT_SECONDS = 0.05

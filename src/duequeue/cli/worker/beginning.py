@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-from duequeue.cli.orders import StopRequest, StopRequests
+from duequeue.cli.stop_requests import StopRequest, StopRequests
 
 T = TypeVar("T")
 

@@ -11,9 +11,10 @@ from multiprocessing.context import SpawnProcess
 from time import monotonic
 from typing import Any
 
+from duequeue.backends import backend_for
 from duequeue.backoff import Backoff
 from duequeue.cli.handler_path import load
-from duequeue.cli.orders import (
+from duequeue.cli.stop_requests import (
     Signals,
     SignalsAndParent,
     StopRequest,
@@ -26,7 +27,6 @@ from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Tally
-from duequeue.connect import backend_for
 from duequeue.errors import DueQueueError
 from duequeue.queue import Queue
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from duequeue.backends import absolute, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
-from duequeue.connect import absolute, bulk_backend_for
 from duequeue.history import History
 from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder

@@ -12,9 +12,9 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
+from duequeue.backends import absolute
 from duequeue.backoff import Backoff
 from duequeue.codec import CODECS
-from duequeue.connect import absolute
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import NoProgress, Progress

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue.backends import absolute
 from duequeue.clock import SystemClock
-from duequeue.connect import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.ingesting.frames import (
     REASON,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from duequeue.backends import absolute, backend_for, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
-from duequeue.connect import absolute, backend_for, bulk_backend_for
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows

@@ -1,36 +1,11 @@
 """The statements by which messages leave the queue, each with a row of history or without."""
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 
-from duequeue.port.history_table import DAY, day_of
+from duequeue.port.history_table import day_of
 from duequeue.port.store import Burial, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
-
-
-class HistoryDays:
-    """The days for which the history is known to have room.
-
-    The queues of one process on one database share them; they are safe to use from many threads.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: frozenset[int] = frozenset()
-
-    def __contains__(self, day: int) -> bool:
-        return day in self._known
-
-    def add(self, days: Iterable[int]) -> None:
-        """Note days for which there is room."""
-        with self._lock:
-            self._known |= frozenset(days)
-
-    def forget(self) -> None:
-        """Forget all days, because one of them turned out to be missing."""
-        with self._lock:
-            self._known = frozenset()
-
+from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"
@@ -54,13 +29,9 @@ class Settling:
         return Settling(self._kind_id, self._days, borrowed=True)
 
     def prepare(self, now: int) -> Steps[None]:
-        """Make room for the rows of today and tomorrow, on a connection of our own."""
-        today = day_of(now)
-        if self._days is None or self._borrowed or today in self._days:
-            return
-        for day in (today, today + DAY):
-            yield Query("add_history_day", {"day": day})
-        self._days.add((today, today + DAY))
+        """Make room for the rows of today and tomorrow, unless the transaction is a caller's."""
+        if self._days is not None and not self._borrowed:
+            yield from self._days.make_room(day_of(now))
 
     def offer(
         self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool

@@ -3,8 +3,9 @@
 from duequeue.port.store import Steps
 from duequeue.stores.sql.bulk.offers import SqlStage
 from duequeue.stores.sql.bulk.streams import SWEEP_INTERVAL, SqlStreams
+from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.opening import find_kind
-from duequeue.stores.sql.settling import HistoryDays, Settling
+from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore
 from duequeue.stores.sql.watermark import Watermark
 

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from duequeue.stores.sql.postgres.address import Address
-from duequeue.stores.url import refuse_unencoded_credentials, split_options
+from duequeue.stores.url_parts import refuse_unencoded_credentials, split_options
 
 # How long to wait for a free connection before the retry policy takes over.
 POOL_TIMEOUT = 1.0

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from duequeue.stores.url import split_options
+from duequeue.stores.url_parts import split_options
 
 SYNCHRONOUS = ("full", "normal")
 
