@@ -1,11 +1,18 @@
 """The contract brings its own fixtures; those of the servers and stores are in tests/fixtures."""
 
+from importlib import import_module
+
 import pytest
 
-pytest_plugins = ["duequeue.contract.plugin", "tests.fixtures.postgres", "tests.fixtures.spark"]
+pytest_plugins = [
+    "duequeue.contract.plugin",
+    "tests.fixtures.grouping",
+    "tests.fixtures.postgres",
+    "tests.fixtures.spark",
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Test each of our own stores, unless --url names another."""
     if config.getoption("--url") is None:
-        config.pluginmanager.import_plugin("tests.fixtures.stores")
+        config.pluginmanager.register(import_module("tests.fixtures.stores"))
