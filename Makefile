@@ -1,20 +1,30 @@
+# make test PYTHON=python3.12 has an environment of its own, .venv-python3.12.
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
-.PHONY: help install test check demo cluster-demo bench bench-quick bench-spark bench-retention clean
+# What must not be split between processes has a group, such as all tests on the one Spark session.
+PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+
+.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 
+version: install  ## Show which Python everything here runs on
+	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
+
 test: install  ## Run the tests, on real servers they start themselves
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
+
+test-quick: install  ## Run the tests that need no server, in about a minute
+	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
 
 check: install  ## Check format, lint, types and layers
 	$(BIN)/ruff format --check
@@ -41,7 +51,7 @@ bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention
 
 clean:  ## Remove everything that the other targets made
-	rm -rf $(VENV) $(BENCH) bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

@@ -9,7 +9,12 @@ from hypothesis import settings
 settings.register_profile("duequeue", deadline=None)
 settings.load_profile("duequeue")
 
-pytest_plugins = ["duequeue.contract.plugin", "tests.fixtures.postgres", "tests.fixtures.spark"]
+pytest_plugins = [
+    "duequeue.contract.plugin",
+    "tests.fixtures.grouping",
+    "tests.fixtures.postgres",
+    "tests.fixtures.spark",
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
