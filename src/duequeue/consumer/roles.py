@@ -30,7 +30,7 @@ P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 # Verdicts are gathered for this long, so that one statement settles many.
 GATHER_SECONDS = 0.002
 PAUSE_AFTER_ERROR = 1.0
-# How long a stop lets handlers run, unless its caller says so.
+# How long a stop lets handlers run, unless its caller says otherwise.
 GRACE = timedelta(seconds=30)
 # How long after the grace a stop still tries to reach the store and lets cancelled handlers end.
 CLEAN_UP_SECONDS = 5.0
