@@ -19,7 +19,7 @@ def backend_for(url: str) -> Backend:
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
-        raise ValueError(f"url{shown} names no store; known are: {_listed(_BACKENDS)}")
+        raise ValueError(f"url{shown} names no store; the known schemes are: {_listed(_BACKENDS)}")
     return make(url)
 
 
@@ -36,7 +36,7 @@ def bulk_backend_for(url: str) -> BulkBackend:
     scheme = _scheme_of(url)
     if scheme not in _BULK_BACKENDS:
         raise ValueError(
-            f"url starts with {scheme!r}, which other processes cannot reach; known are: "
+            f"url starts with {scheme!r}, which other processes cannot reach; use one of: "
             + _listed(_BULK_BACKENDS)
         )
     try:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Delivery(LeasedMessage[T]):
     """A leased message; each way to settle it returns whether this call won.
 
-    A `with` block acks it at the end; an exception releases it, and is raised further.
+    A `with` block acks it at the end. An exception releases it, and is then raised further.
     """
 
     __slots__ = ("_context", "_drive")
@@ -55,7 +55,7 @@ class Delivery(LeasedMessage[T]):
         return won
 
     def bury(self, reason: str) -> bool:
-        """Park the message out of the queue."""
+        """Move the message out of the queue, with a reason."""
         flow = settling.bury(self._context, self, reason)
         self.settled = True
         won: bool = self._drive(flow)
@@ -73,7 +73,7 @@ class Delivery(LeasedMessage[T]):
         if error is None:
             self.ack()
         else:
-            # The caller's error matters more: a message not released comes back after its lease.
+            # The caller's error matters more, and the message comes back after its lease anyway.
             with suppress(DueQueueError):
                 self.release()
 
@@ -81,7 +81,7 @@ class Delivery(LeasedMessage[T]):
 class AsyncDelivery(LeasedMessage[T]):
     """A leased message; each way to settle it returns whether this call won.
 
-    An `async with` block acks it at the end; an exception releases it, and is raised further.
+    An `async with` block acks it at the end. An exception releases it, and is then raised further.
     """
 
     __slots__ = ("_context", "_drive")
@@ -117,7 +117,7 @@ class AsyncDelivery(LeasedMessage[T]):
         return won
 
     async def bury(self, reason: str) -> bool:
-        """Park the message out of the queue."""
+        """Move the message out of the queue, with a reason."""
         flow = settling.bury(self._context, self, reason)
         self.settled = True
         won: bool = await self._drive(flow)
@@ -135,6 +135,6 @@ class AsyncDelivery(LeasedMessage[T]):
         if error is None:
             await self.ack()
         else:
-            # The caller's error matters more: a message not released comes back after its lease.
+            # The caller's error matters more, and the message comes back after its lease anyway.
             with suppress(DueQueueError):
                 await self.release()

@@ -30,7 +30,7 @@ class PayloadTooLarge(DueQueueError, ValueError):
 
 
 class MissingExtra(DueQueueError, ImportError):
-    """A store needs a driver that is not installed."""
+    """A package of an optional extra is not installed, such as a store's driver."""
 
 
 class StoreError(DueQueueError):

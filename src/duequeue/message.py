@@ -117,7 +117,7 @@ def checked_text(text: str, argument: str, longest: int) -> str:
         raise ValueError(f"{argument} must have 1 to {longest} characters, not {len(text)}")
     if not text.isascii() or "\0" in text:
         _check_characters(text, argument)
-    return str.__str__(text)  # of a str that is an enum, an f-string would make something else
+    return str.__str__(text)  # an f-string would show another text for an enum that is a str
 
 
 def checked_payload(data: bytes, key: str) -> bytes:

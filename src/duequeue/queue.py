@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class Queue(Closing, Generic[T]):
-    """A delayed queue: a message goes in for an instant and comes out once that has come.
+    """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.
     """
@@ -166,11 +166,11 @@ class Queue(Closing, Generic[T]):
         return self._drive(inspecting.buried(self._context, limit))
 
     def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
-        """Put the newest burial of a key back in the queue, unless the key is in it."""
+        """Put the newest burial of a key back in the queue, unless the key is already in it."""
         return self._drive(inspecting.revive(self._context, key, due))
 
     def purge_buried(self, before: datetime) -> int:
-        """Forget the burials before an instant, and count them."""
+        """Delete the burials before an instant, and count them."""
         return self._drive(inspecting.purge_buried(self._context, before))
 
     def history(self, limit: int = 100) -> list[Settled]:

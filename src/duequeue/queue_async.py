@@ -166,11 +166,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return await self._drive(inspecting.buried(self._context, limit))
 
     async def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
-        """Put the newest burial of a key back in the queue, unless the key is in it."""
+        """Put the newest burial of a key back in the queue, unless the key is already in it."""
         return await self._drive(inspecting.revive(self._context, key, due))
 
     async def purge_buried(self, before: datetime) -> int:
-        """Forget the burials before an instant, and count them."""
+        """Delete the burials before an instant, and count them."""
         return await self._drive(inspecting.purge_buried(self._context, before))
 
     async def history(self, limit: int = 100) -> list[Settled]:
@@ -237,8 +237,8 @@ class AsyncQueue(AsyncClosing, Generic[T]):
     async def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine.
 
-        When a handler calls this, whose consumer waits for it to end, it returns at once and the
-        closing goes on in the background. So does a closing that is cancelled.
+        When a handler calls this, its consumer would have to wait for that handler. So the call
+        returns at once, and the closing goes on in the background. So does a cancelled closing.
         """
         if not self._lifetime.begin_closing():
             return  # also when a signal handler calls it in the middle of a close

@@ -23,7 +23,7 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if span_to_millis(self.budget, "budget") < 0:
-            raise ValueError(f"budget must not be negative, not {self.budget!r}")
+            raise ValueError(f"budget must not be negative, but it is {self.budget!r}")
         check_growth(self.first, self.longest, self.factor)
 
     @classmethod

@@ -48,7 +48,9 @@ def instrument(
     """
     events = queue.events
     if events.tracing is not None:
-        raise ValueError("queue is instrumented already; undo that first")
+        raise ValueError(
+            "queue is already instrumented; first call the function that instrument returned"
+        )
     tracer = trace.get_tracer(SCOPE, tracer_provider=tracer_provider)
     meter = metrics.get_meter(SCOPE, meter_provider=meter_provider)
     events.tracing = Spans(tracer, queue.name)
@@ -141,7 +143,7 @@ class Meters:
             "duequeue.handler.duration", "s", "Duration of handlers, by outcome"
         )
         self._lost = meter.create_counter(
-            "duequeue.leases.lost", "{lease}", "Leases that had been lost when they were needed"
+            "duequeue.leases.lost", "{lease}", "Leases that a consumer found to be lost"
         )
         self._buried = meter.create_counter("duequeue.buried", "{message}", "Messages buried")
         self._failures = meter.create_counter(

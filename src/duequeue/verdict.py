@@ -17,7 +17,7 @@ class Retry(Exception):
 
     def __init__(self, delay: timedelta | None = None) -> None:
         if delay is not None and span_to_millis(delay, "delay") < 0:
-            raise ValueError(f"delay must not be negative, not {delay!r}")
+            raise ValueError(f"delay must not be negative, but it is {delay!r}")
         super().__init__(f"retry after {'the usual backoff' if delay is None else delay}")
         self.delay = delay
 

@@ -46,7 +46,9 @@ def test_a_queue_opens_on_the_store_of_an_installed_package(installed: None) -> 
 
 
 def test_a_scheme_that_no_package_brings_stays_unknown() -> None:
-    with pytest.raises(ValueError, match="'outsider', which names no store; known are: memory:"):
+    with pytest.raises(
+        ValueError, match="'outsider', which names no store; the known schemes are: memory:"
+    ):
         backend_for("outsider:shop")
 
 

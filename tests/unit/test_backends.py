@@ -14,7 +14,7 @@ SECRET = "hunter2"
 
 @pytest.mark.parametrize("url", ["redis2://x", "oracle://x", "app.db", "", ":memory:", "//x"])
 def test_an_unknown_scheme_is_answered_with_the_known_ones(url: str) -> None:
-    with pytest.raises(ValueError, match=r"known are: memory:, sqlite:, postgresql:"):
+    with pytest.raises(ValueError, match=r"known schemes are: memory:, sqlite:, postgresql:"):
         backend_for(url)
 
 
@@ -44,7 +44,10 @@ def test_sqlite_files(url: str, path: Path) -> None:
         ("sqlite:///", "names no SQLite file"),
         ("sqlite:///:memory:", "memory: for a queue without one"),
         ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
-        ("sqlite:///app.db?timeout=5", "unknown options.*timeout.*known is: synchronous"),
+        (
+            "sqlite:///app.db?timeout=5",
+            "unknown options.*timeout.*only known option is: synchronous",
+        ),
     ],
 )
 def test_bad_sqlite_urls(url: str, reason: str) -> None:
@@ -128,7 +131,7 @@ def test_a_file_that_is_not_one_is_no_other_file_from_another_folder(url: str) -
     [
         (
             "memory:",
-            "'memory', which other processes cannot reach; known are: sqlite:, postgresql:",
+            "'memory', which other processes cannot reach; use one of: sqlite:, postgresql:",
         ),
         ("ftp://x", "'ftp', which names no store"),
         ("sqlite:///app.db", "absolute path"),
@@ -145,7 +148,10 @@ def test_a_store_for_batches_is_one_that_other_processes_reach(url: str, complai
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        (f"host=127.0.0.1 port=1 password={SECRET}", "^url names no store; known are: memory:"),
+        (
+            f"host=127.0.0.1 port=1 password={SECRET}",
+            "^url names no store; the known schemes are: memory:",
+        ),
         (f"postgresql://bob:{SECRET[:3]}/{SECRET[3:]}@db/app", "%40, %2F or %3F"),
         (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40, %2F or %3F"),
         (f"postgresql://bob:{SECRET[:3]}?{SECRET[3:]}@db/app", "%40, %2F or %3F"),

@@ -25,9 +25,8 @@ def load(place: str) -> Callable[..., Any]:
         found = getattr(found, name)
     if not callable(found):
         raise ValueError(f"{place!r} is not a function, but of type {type(found).__name__}")  # noqa: TRY004 - to the user it is a wrong argument
-    while isinstance(
-        found, BoundHandler
-    ):  # other decorators stay, because the worker must call them
+    # Other decorators stay, because the worker must call them.
+    while isinstance(found, BoundHandler):
         found = found.function
     function: Callable[..., Any] = found
     return function

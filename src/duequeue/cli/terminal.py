@@ -37,7 +37,7 @@ class Terminal:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Move all other output above the status line, also that of processes started here."""
+        """Move all other output of this process above the status line."""
         with (
             redirect_stdout(self._above(sys.stdout)),
             redirect_stderr(self._above(sys.stderr)),

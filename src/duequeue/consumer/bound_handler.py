@@ -21,7 +21,7 @@ class ConsumerOptions(TypedDict, total=False):
 
 
 class BoundHandler(Generic[D, R, C]):
-    """Calls its function like any other; `consume` starts a consumer that calls it too."""
+    """A function that can still be called as usual; `consume` starts a consumer that calls it."""
 
     def __init__(self, function: Callable[[D], R], start: Callable[[], C]) -> None:
         self.function = function

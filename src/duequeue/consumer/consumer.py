@@ -52,7 +52,7 @@ class Consumer(Generic[T]):
         if any(map(inspect.iscoroutinefunction, (handler, type(handler).__call__))):
             raise TypeError(
                 "handler must be a plain function, not a coroutine function: "
-                "use AsyncQueue to consume with those"
+                "use AsyncQueue for coroutine functions"
             )
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
@@ -94,8 +94,8 @@ class Consumer(Generic[T]):
     def stop(self, grace: timedelta = GRACE) -> None:
         """Let running handlers finish within the grace time, and give the rest back at once.
 
-        A thread of its own cannot wait for its own end: when a handler or a listener calls this
-        there, it returns at once and the stop goes on in the background.
+        A thread of the consumer cannot wait for its own end. So when a handler or a listener calls
+        this there, it returns at once, and the stop goes on in the background.
         """
         check_grace(grace)
         if not self._lifetime.is_here:

@@ -87,8 +87,8 @@ class AsyncConsumer(Generic[T]):
     async def stop(self, grace: timedelta = GRACE) -> None:
         """Let running handlers finish within the grace time, and give the rest back at once.
 
-        A task of its own cannot wait for its own end: when a handler calls this, it returns at
-        once and the stop goes on in the background. So does a stop that is cancelled.
+        A task of the consumer cannot wait for its own end. So when a handler calls this, it returns
+        at once, and the stop goes on in the background. So does a stop that is cancelled.
         """
         check_grace(grace)
         if not self._lifetime.is_here:
@@ -206,5 +206,5 @@ def _refuse_plain_function(handler: Any) -> None:
     if is_plain and function.__name__ != "<lambda>":
         raise TypeError(
             "handler must be a coroutine function, written with `async def`, not a plain function: "
-            "use Queue to consume with those"
+            "use Queue for plain functions"
         )

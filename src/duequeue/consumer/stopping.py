@@ -18,7 +18,7 @@ from duequeue.leased import LeasedMessage
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
 
-# How long a stop lets handlers run, unless its caller says so.
+# How long a stop lets handlers run, unless its caller says otherwise.
 GRACE = timedelta(seconds=30)
 # How long after the grace a stop still tries to reach the store and lets cancelled handlers end.
 CLEAN_UP_SECONDS = 5.0

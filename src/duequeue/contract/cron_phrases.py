@@ -18,12 +18,12 @@ EVERY_MINUTE = ConfigHash.of(Every(MINUTE))
 
 
 def after(*minutes: float) -> list[datetime]:
-    """Return instants so many minutes after the start."""
+    """Return the instants at these minutes after the start."""
     return [START + timedelta(minutes=each) for each in minutes]
 
 
 def messages(*minutes: float, payload: object = "hello") -> list[CronMessage[object]]:
-    """Return cron messages for so many minutes after the start."""
+    """Return cron messages for these minutes after the start."""
     return [CronMessage(payload, at) for at in after(*minutes)]
 
 

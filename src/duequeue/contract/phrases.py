@@ -85,7 +85,7 @@ def in_background(call: Callable[[], T]) -> "Future[T]":
     def run() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to who waits
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
             future.set_exception(error)
 
     Thread(target=run, daemon=True).start()
@@ -93,6 +93,6 @@ def in_background(call: Callable[[], T]) -> "Future[T]":
 
 
 def offer_from_another_process(url: str, key: str) -> None:
-    """Offer a message that was due long ago, without this process being told."""
+    """Offer a message that was due long ago, without a wake-up for this process."""
     command = [sys.executable, "-c", ANOTHER_PROCESS, url, key]
     subprocess.run(command, check=True, timeout=PATIENCE)

@@ -9,7 +9,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that name the store under test."""
     group = parser.getgroup("duequeue", "the contract of DueQueue")
     group.addoption(
-        "--url", help="the store under test; {unique} in it becomes another word for each test"
+        "--url",
+        help="the URL of the store under test; {unique} in it becomes a new word for each test",
     )
     group.addoption(
         "--one-process",

@@ -80,7 +80,7 @@ class Stage:
         return self._begun.get(timeout=PATIENCE)
 
     def is_empty(self) -> bool:
-        """Tell whether no call is left that the test has not seen."""
+        """Return whether the test has seen every call."""
         try:
             self._begun.put(self._begun.get_nowait())
         except Empty:

@@ -38,12 +38,12 @@ class CronHandle(Closing):
         return self._lifetime.is_here and self._entry in self._scheduler
 
     def close(self) -> None:
-        """Stop at once, after a run in progress. Closing twice is fine, and so is a fork."""
+        """Stop, after a run in progress. Closing twice, or in a fork, is fine."""
         if self._lifetime.is_here:
             self._scheduler.remove(self._entry)
 
     def refresh(self) -> None:
-        """Look now whether a tick is to be created, as every node does now and then."""
+        """Create the ticks that are missing now, as every node does from time to time."""
         self._lifetime.check_process()
         self._scheduler.run_now(self._entry)
 
@@ -68,7 +68,7 @@ class Cron(Generic[T]):
     ) -> int:
         """Offer these ticks, remove those of other configurations, and count the new ones.
 
-        That is one transaction. It removes and replaces only ticks that nobody was given yet.
+        That is one transaction. It removes and replaces only undelivered ticks.
         """
         created: int = self._drive(
             installing.install_tick(self._context, config_hash, prefix, messages)
@@ -128,12 +128,12 @@ class Cron(Generic[T]):
         return self._start(prefix, upkeep)
 
     def pause(self, prefix: str) -> bool:
-        """Remove the undelivered ticks, and let no node create any; False if paused before."""
+        """Remove undelivered ticks, and let no node create more; return False if already paused."""
         paused: bool = self._drive(installing.pause(self._context, prefix))
         return paused
 
     def resume(self, prefix: str) -> bool:
-        """Create ticks again, here at once and elsewhere within a minute; False if not paused."""
+        """Create ticks again, on other nodes within a minute; return False if not paused."""
         resumed: bool = self._drive(installing.resume(self._context, prefix))
         for handle in tuple(self._handles):
             if handle.prefix == prefix:

@@ -27,8 +27,8 @@ SKIP = Misfire.skip()
 class CronStatus:
     """One installed cron.
 
-    `next_tick` is the earliest in the queue that nobody was given yet, `last_tick` the latest that
-    somebody was given. `generation` counts the changes of configuration.
+    `next_tick` is the earliest undelivered tick in the queue, and `last_tick` is the latest tick
+    that was delivered. `generation` counts the changes of configuration.
     """
 
     prefix: str

@@ -23,7 +23,7 @@ LONGEST_INTERVAL = timedelta(hours=1)
 
 
 class Plan(Protocol):
-    """What one installed cron is about."""
+    """Which ticks one installed cron wants, and when it looks again."""
 
     @property
     def prefix(self) -> str:
@@ -125,7 +125,7 @@ class Scheduled(Generic[T]):
         return [CronMessage(self._payload, at) for at in chosen]
 
     def next_run(self, now: datetime) -> datetime:
-        """Look again when there is a tick to add: as one passes, and never after the last."""
+        """Look again after the next tick, or a `Daily` after its interval or its last tick."""
         ahead = _ticks_ahead(self._schedule, now)
         if isinstance(self._schedule, Daily):
             return min([now + self._schedule.interval, *ahead[-1:]])

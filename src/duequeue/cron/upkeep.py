@@ -55,7 +55,7 @@ class Upkeep(Generic[T]):
         except QueueClosed:
             raise
         except StoreError as error:
-            # The cause is left out: a driver's own words are long, and would come every time.
+            # The cause is left out, because a driver's message is long and would come every time.
             logger.warning("%s: this run failed and will be repeated: %s", self._name, error)
             return self._next_run(now, RETRY_AFTER)
         except Exception:
@@ -77,7 +77,7 @@ class Upkeep(Generic[T]):
         return None
 
     def _refresh(self, context: Context[T], now: int) -> Flow[Standing]:
-        """Look first: mostly there is nothing to do, and that costs one read."""
+        """Look first, because most runs have nothing to do, and then cost only one read."""
         look = yield from self._look(context, now)
         standing = look.row.standing(self._hash)
         if self._took_over and standing is not Standing.RUNNING:
@@ -88,14 +88,14 @@ class Upkeep(Generic[T]):
             return standing
         installed = yield from install(context, self._installation(wanted), now)
         self._took_over = True
-        # If it was resumed since the look, it has no ticks yet: look again as soon as when paused.
+        # If it was resumed since the look, it has no ticks yet, so look again as soon as if paused.
         return Standing.PAUSED if look.row.paused else installed.standing
 
     def _look(self, context: Context[T], since: int) -> Flow[CronLook]:
         return context.run(partial(context.store.cron.look, self._plan.prefix, self._hash, since))
 
     def _wanted(self, context: Context[T], look: CronLook, now: int) -> Flow[Wanted]:
-        """Find out which ticks are not there; a first run wants them all, as payloads change."""
+        """Find the missing ticks; a first run wants all of them, as payloads may have changed."""
         plan, (row, known) = self._plan, look
         if row.paused:
             return (), ()
@@ -146,7 +146,7 @@ class Upkeep(Generic[T]):
             except BaseException:  # a function that exits must not end the thread of all crons
                 self._failed.append(to_millis(message.at))
                 logger.exception(
-                    "%s: there is no message for the tick of %s; the next run will try again",
+                    "%s: could not make the message of the tick at %s; the next run tries again",
                     self._name,
                     message.at.isoformat(),
                 )

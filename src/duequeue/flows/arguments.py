@@ -24,7 +24,7 @@ def due_millis(due: datetime | timedelta | None, now: int) -> int:
     else:
         raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
     if not EARLIEST <= instant <= LATEST:
-        raise ValueError(f"due must lie in the years 1 to 9999 of UTC, not at {due!r}")
+        raise ValueError(f"due must lie in the years 1 to 9999 of UTC, but it is {due!r}")
     return instant
 
 
@@ -48,7 +48,7 @@ def timeout_millis(timeout: timedelta | float | None) -> float | None:
             f"timeout must be a timedelta, seconds or None, not {type(timeout).__name__}"
         )
     if not millis >= 0:
-        raise ValueError(f"timeout must not be negative, not {timeout!r}")
+        raise ValueError(f"timeout must not be negative, but it is {timeout!r}")
     return millis
 
 
@@ -64,7 +64,7 @@ def check_workers(handler: object, concurrency: int, batch: int) -> None:
 def check_grace(grace: timedelta) -> None:
     """Raise unless a stop can wait for this long."""
     if span_to_millis(grace, "grace") < 0:
-        raise ValueError(f"grace must not be negative, not {grace!r}")
+        raise ValueError(f"grace must not be negative, but it is {grace!r}")
 
 
 def refuse_borrowed(context: Context[Any]) -> None:
@@ -92,14 +92,16 @@ def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - a check o
 def checked_retry(retry: RetryPolicy) -> RetryPolicy:
     """Return a retry policy, or raise for anything else."""
     if not isinstance(retry, RetryPolicy):
-        raise TypeError(f"retry must be a RetryPolicy, as RetryPolicy(budget=…), not {retry!r}")
+        raise TypeError(
+            f"retry must be a RetryPolicy, such as RetryPolicy(budget=…), not {retry!r}"
+        )
     return retry
 
 
 def checked_clock(clock: Clock) -> Clock:
     """Return a clock, or raise unless its time can be stored."""
     if not callable(getattr(clock, "now", None)):
-        raise TypeError(f"clock must have a method now(), not be {clock!r}")
+        raise TypeError(f"clock must have a method now(), which {clock!r} lacks")
     to_millis(clock.now(), "clock.now()")
     return clock
 
@@ -107,7 +109,7 @@ def checked_clock(clock: Clock) -> Clock:
 def checked_rules(
     backoff: Backoff | None, max_attempts: int | None, max_attempts_of_queue: int | None
 ) -> Rules:
-    """Return how a consumer answers failures."""
+    """Return what a consumer does about failures."""
     if backoff is not None and not isinstance(backoff, Backoff):
         raise TypeError(f"backoff must be a Backoff, not {backoff!r}")
     own = checked_max_attempts(max_attempts)
@@ -118,5 +120,5 @@ def delay_millis(delay: timedelta) -> int:
     """Return a delay in milliseconds."""
     millis = span_to_millis(delay, "delay")
     if millis < 0:
-        raise ValueError(f"delay must not be negative, not {delay!r}")
+        raise ValueError(f"delay must not be negative, but it is {delay!r}")
     return millis

@@ -66,7 +66,7 @@ def revive(context: Context[T], key: str, due: datetime | timedelta | None) -> F
 
 
 def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
-    """Forget old burials."""
+    """Delete the burials before an instant."""
     return context.run(partial(context.store.purge_buried, to_millis(before, "before")))
 
 

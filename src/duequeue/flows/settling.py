@@ -73,7 +73,7 @@ def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow
 
 
 def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bool]:
-    """Park the message."""
+    """Move the message out of the queue, with a reason."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
     return _bury(context, message, Burial(message.lease, message.attempt, storable(reason)))

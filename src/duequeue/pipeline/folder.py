@@ -125,7 +125,7 @@ class Folder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ValueError(
-                    f"folder {self.path} is being archived into by another process: "
+                    f"another process is archiving into folder {self.path}: "
                     "wait until it is done, or name another folder"
                 ) from None
             yield

@@ -81,7 +81,7 @@ def _chosen(
     replaceable: Collection[int],
     created_until: int | None,
 ) -> Collection[Tick]:
-    """Choose the ticks to offer; those that somebody was given before are left alone."""
+    """Choose the ticks to offer; those that were delivered before are left alone."""
     _, _, known, forgotten_until = holding
     wanted = installation.ahead
     if created_until is not None:  # up to there, another node may have made up for them meanwhile

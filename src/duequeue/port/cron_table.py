@@ -144,8 +144,8 @@ class CronTable(Protocol):
     def look(self, prefix: str, config_hash: str, since: int) -> CronSteps[CronLook]:
         """Read the row of a prefix, and which ticks of a configuration from `since` on have a note.
 
-        Every node does this again and again for each of its crons, and mostly finds nothing to do:
-        it should be one cheap read that waits for nobody.
+        Every node does this again and again for each of its crons, and mostly finds nothing to do.
+        So it should be one cheap read that waits for nobody.
         """
 
     def install(self, installation: Installation, now: int) -> CronSteps[Installed]:
@@ -153,7 +153,8 @@ class CronTable(Protocol):
 
         `cron_rules.decide` says what changes, given what the store holds. When ticks were created,
         the notes of old ones may go: those whose message is no longer in the queue, except for the
-        `REMEMBERED` latest ones up to now. The latest instant among them is then forgotten until.
+        `REMEMBERED` latest ones up to now. The latest instant among those that went is then stored
+        as **forgotten until**.
         """
 
     def uninstall(self, prefix: str, config_hash: str, now: int) -> CronSteps[int]:
@@ -170,7 +171,7 @@ class CronTable(Protocol):
         """
 
     def resume(self, prefix: str, now: int) -> CronSteps[bool]:
-        """End a pause, with `created_until` set to now: no tick of the pause counts as missed.
+        """End a pause, and set `created_until` to now, so that none of its ticks counts as missed.
 
         Change nothing and return False if the prefix is not installed, or is not paused.
         """

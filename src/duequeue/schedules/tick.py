@@ -1,4 +1,4 @@
-"""Ticks, the messages that a schedule puts in, and the keys by which each is there only once."""
+"""Ticks, the messages that a schedule puts in, and the keys that make each unique."""
 
 import re
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class CronMessage(Generic[T]):
 
     def __post_init__(self) -> None:
         at, deliver_at = self.at, self.deliver_at
-        # A schedule's own ticks are in UTC and whole; they are spared the way there and back.
+        # A schedule's own ticks are already in UTC and whole milliseconds, and need no conversion.
         if type(at) is not datetime or at.tzinfo is not UTC or at.microsecond % 1000:
             object.__setattr__(self, "at", _floored(at, "at"))
         if deliver_at is not None:

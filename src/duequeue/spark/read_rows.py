@@ -177,7 +177,7 @@ def _payloads(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Stop Python from looking for reference cycles, which took half of the time and finds none."""
+    """Stop Python from looking for reference cycles, which took half of the time and found none."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -11,7 +11,7 @@ from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
 
-# An idle Spark asks a hundred times a second, and the database is asked less often.
+# An idle query asks a hundred times a second, which is too often for the database.
 LOOK_SECONDS = 0.1
 # Smaller slices would take longer to start than to read.
 SLICE_ROWS = 1000

@@ -14,7 +14,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         help="offer the rows of CSV, JSON or Parquet files, or of a table",
         description="Offer the rows of files or of a table as messages. Rows that cannot become "
         "messages are written to the folder of --rejects, with the reason; without that option, a "
-        "single such row is an error. A second run leaves messages alone that have not changed.",
+        "single such row is an error. A second run leaves unchanged messages alone.",
     )
     parser.add_argument("source", help="a path, which may contain *, or the name of a table")
     add_url(parser)

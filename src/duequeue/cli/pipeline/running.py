@@ -113,7 +113,7 @@ def run_until_done(running: Running, job: Job, signals: Signals) -> "Future[str]
 
 
 def print_result(done: "Future[str]", terminal: Terminal) -> int:
-    """Print the result of a job, or the reason of its failure in one line."""
+    """Print the result of a job, or the reason for its failure in one line."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

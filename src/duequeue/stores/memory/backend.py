@@ -60,11 +60,15 @@ class MemoryBackend:
 
     def borrow(self, connection: object) -> Session:
         """Refuse, because there are no transactions."""
-        raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
+        raise TypeError(
+            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
+        )
 
     def borrow_async(self, connection: object) -> AsyncSession:
         """Refuse, because there are no transactions."""
-        raise TypeError(f"connection {connection!r}: a memory queue has no transactions")
+        raise TypeError(
+            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
+        )
 
     @at_once
     def migrate(self) -> list[str]:
@@ -117,4 +121,4 @@ class MemorySession:
 
 
 def _refuse(command: object) -> object:
-    raise AssertionError(f"the memory store knows no commands, so not {command!r} either")
+    raise AssertionError(f"the memory store has no commands, but an operation yielded {command!r}")

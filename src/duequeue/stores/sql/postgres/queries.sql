@@ -237,7 +237,8 @@ SET config_hash = :config_hash, schedule = :schedule, generation = :generation,
 WHERE kind_id = :kind_id AND prefix = :prefix;
 
 -- name: hold_undelivered_ticks
--- Locked, so that no claim takes what is about to be removed or replaced; claims skip the locked.
+-- The messages are locked, and claims skip locked rows, so no claim takes one that is about to be
+-- removed or replaced.
 SELECT tick.config_hash, tick.tick_at, tick.key
 FROM duequeue_tick AS tick
 WHERE
@@ -288,7 +289,7 @@ WHERE
     AND tick_at = :tick_at;
 
 -- name: forget_ticks
--- The oldest ones first, a few at a time: many may be waiting for a consumer.
+-- The oldest go first, and only a few at a time, so that a backlog does not make one call slow.
 DELETE FROM duequeue_tick AS tick
 WHERE
     tick.kind_id = :kind_id AND tick.prefix = :prefix AND tick.config_hash = :config_hash

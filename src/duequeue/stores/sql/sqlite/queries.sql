@@ -163,7 +163,7 @@ SET config_hash = :config_hash, schedule = :schedule, generation = :generation,
 WHERE kind_id = :kind_id AND prefix = :prefix;
 
 -- name: hold_undelivered_ticks
--- The transaction has the whole file for itself: what is found stays undelivered until it ends.
+-- The transaction has the whole file for itself, so what is found stays undelivered until it ends.
 SELECT tick.config_hash, tick.tick_at, tick.key
 FROM duequeue_tick AS tick
 INNER JOIN duequeue_message AS message
@@ -202,7 +202,7 @@ WHERE
     AND tick_at = :tick_at;
 
 -- name: forget_ticks
--- The oldest ones first, a few at a time: many may be waiting for a consumer.
+-- The oldest go first, and only a few at a time, so that a backlog does not make one call slow.
 DELETE FROM duequeue_tick AS tick
 WHERE
     tick.kind_id = :kind_id AND tick.prefix = :prefix AND tick.config_hash = :config_hash

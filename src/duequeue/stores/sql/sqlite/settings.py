@@ -21,7 +21,9 @@ class SqliteSettings(NamedTuple):
         location, options = split_options(url)
         slashed = location.partition(":")[2]
         if not slashed.startswith("///"):
-            raise ValueError("the url of an SQLite file has three slashes, as in sqlite:///app.db")
+            raise ValueError(
+                "url of an SQLite file must have three slashes, as in sqlite:///app.db"
+            )
         path = unquote(slashed.removeprefix("///"))
         if path in {"", ":memory:"}:
             raise ValueError(
@@ -31,7 +33,9 @@ class SqliteSettings(NamedTuple):
         if synchronous not in SYNCHRONOUS:
             raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
         if options:
-            raise ValueError(f"url has unknown options {sorted(options)}; known is: synchronous")
+            raise ValueError(
+                f"url has unknown options {sorted(options)}; the only known option is: synchronous"
+            )
         return cls(path, synchronous)
 
 

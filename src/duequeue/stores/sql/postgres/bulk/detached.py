@@ -60,7 +60,7 @@ def _answer(writing: int, words: str) -> None:
 
 
 def _forget_the_planner(kept: int) -> None:
-    """Close its files, and ignore its garbage, which may own files, and its signal handlers."""
+    """Close its files, reset its signal handlers, and never collect garbage that owns its files."""
     gc.disable()
     for ending in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_DFL)
