@@ -117,21 +117,22 @@ def test_a_group_has_a_limit_and_its_leader_is_in_it() -> None:
 
 def test_an_offer_starts_alone_only_if_none_is_under_way_or_waits() -> None:
     commits = GroupCommit()
-    assert commits.start_alone()
-    assert not commits.start_alone()
+    alone = commits.start_alone()
+    assert alone is not None
+    assert commits.start_alone() is None
     (late,) = wait(commits, "a")
-    commits.finish_alone()
+    commits.finish_alone(alone)
     assert late.bell.rings == 1
-    assert not commits.start_alone()
+    assert commits.start_alone() is None
     assert commits.start(late, 0.0) == [late]
 
 
 def test_an_offer_that_started_alone_and_ends_late_ends_no_other_commit() -> None:
     commits = GroupCommit()
-    assert commits.start_alone()
+    slow = commits.start_alone()
     (late,) = wait(commits, "a")
     beside = commits.start(late, monotonic() + PATIENCE)
-    commits.finish_alone()
-    assert not commits.start_alone()
     commits.finish(beside, [CREATED])
-    assert commits.start_alone()
+    assert commits.start_alone() is not None
+    commits.finish_alone(slow)
+    assert commits.start_alone() is None, "the later one is still under way"

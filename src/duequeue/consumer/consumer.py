@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Generic, Self, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.feeder import Feeder
@@ -28,6 +29,9 @@ from duequeue.verdict import Rules, Verdict
 T = TypeVar("T")
 
 Handler: TypeAlias = Callable[[Delivery[T]], object]
+
+# The feeders, the keepers and the threads that stop a consumer, of all consumers of this process.
+_role_threads: "WeakSet[threading.Thread]" = WeakSet()
 
 
 class Consumer(Generic[T]):
@@ -69,9 +73,11 @@ class Consumer(Generic[T]):
         self._keeper = self._thread("keeper", partial(self._drive, keeper.run()))
         workers = (self._thread(f"handler-{n}", self._run_handlers) for n in range(concurrency))
         self._threads = {self._feeder, self._keeper, *workers}
-        register(self)  # before any of them runs, because a handler may close the queue
-        for thread in tuple(self._threads):
-            thread.start()
+        _role_threads.update((self._feeder, self._keeper))
+        with self._handover:  # until all have started, none of them runs, and nobody can stop them
+            register(self)
+            for thread in self._threads:
+                thread.start()
 
     @property
     def in_hand(self) -> int:
@@ -113,8 +119,12 @@ class Consumer(Generic[T]):
 
     @property
     def _called_from_within(self) -> bool:
-        """Whether the caller runs on a thread that a stop has to wait for."""
-        return threading.current_thread() in self._threads
+        """Whether the caller runs on a thread that a stop has to wait for.
+
+        The roles of other consumers count too, because two of them could wait for each other.
+        """
+        here = threading.current_thread()
+        return here in self._threads or here in _role_threads
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +161,7 @@ class Consumer(Generic[T]):
     def _wind_up(self, grace_seconds: float) -> None:
         here = threading.current_thread()
         self._threads.add(here)  # a listener may call `stop` here too
+        _role_threads.add(here)
         try:
             self._drive(self._stopping.run(grace_seconds))
         except BaseException:  # such as a second Ctrl-C
@@ -160,6 +171,7 @@ class Consumer(Generic[T]):
             raise
         finally:
             self._threads.remove(here)
+            _role_threads.discard(here)
             with self._handover as workload:
                 workload.end()
 

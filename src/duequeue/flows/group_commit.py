@@ -20,8 +20,6 @@ MOST_FOLLOWERS = 99
 # No offer waits longer than this for a commit that does not end: the next commit starts beside it.
 PATIENCE = 0.05
 
-_ALONE = object()
-
 
 class StoreRecords(Protocol):
     """Stores records in one transaction. If hurried, it tries once and waits for no locked row."""
@@ -55,18 +53,18 @@ class GroupCommit:
         self._under_way: object | None = None
         self._started_at = 0.0
 
-    def start_alone(self) -> bool:
-        """Start a commit of a single offer; return False if another one is under way or waits."""
+    def start_alone(self) -> object | None:
+        """Start a commit of a single offer; return None if another one is under way or waits."""
         with self._lock:
             if self._under_way is not None or self._waiting:
-                return False
-            self._under_way = _ALONE
+                return None
+            self._under_way = commit = object()
             self._started_at = monotonic()
-            return True
+            return commit
 
-    def finish_alone(self) -> None:
-        """End a commit that `start_alone` started, and wake the next in line."""
-        self._end(_ALONE)
+    def finish_alone(self, commit: object) -> None:
+        """End a commit that `start_alone` returned, and wake the next in line."""
+        self._end(commit)
 
     def wait(self, record: Record) -> PendingOffer:
         """Add an offer to those that wait."""

@@ -74,7 +74,7 @@ def store_records(
     ]
     if changed:
         context.notice(min(changed))
-        if is_soon and sender is None:
+        if sender is None and context.is_soon(min(changed), now):
             yield from context.notify(min(changed))
     return outcomes
 
@@ -93,11 +93,11 @@ def _store_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
     group_commit = context.group_commit
     if group_commit is None or len(record.payload) > LARGEST_SHARED:
         (outcome,) = yield from store_records(context, [record])
-    elif group_commit.start_alone():
+    elif commit := group_commit.start_alone():
         try:
             (outcome,) = yield from store_records(context, [record])
         finally:
-            group_commit.finish_alone()
+            group_commit.finish_alone(commit)
     else:
         outcome = yield from share_commit(group_commit, record, partial(store_records, context))
     return outcome

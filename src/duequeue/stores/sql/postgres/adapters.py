@@ -51,37 +51,32 @@ class ByteaArray(BinaryArray):
     __slots__ = ()
 
 
-class BigintArrayDumper(BytesBinaryDumper):
-    """Sends the bytes as a `bigint[]`."""
-
-    oid = 1016
-
-
-class IntegerArrayDumper(BytesBinaryDumper):
-    """Sends the bytes as an `integer[]`."""
-
-    oid = 1007
+ARRAY_OIDS: Mapping[type, int] = {
+    BigintArray: 1016,
+    IntegerArray: 1007,
+    TextArray: 1009,
+    ByteaArray: 1001,
+}
 
 
-class TextArrayDumper(BytesBinaryDumper):
-    """Sends the bytes as a `text[]`."""
+class BinaryArrayDumper(BytesBinaryDumper):
+    """Sends the bytes as the array that their class names.
 
-    oid = 1009
+    The class itself has no oid, because psycopg would then send a caller's own lists with it too,
+    wherever a COPY asks for that type.
+    """
 
+    oid = 0
 
-class ByteaArrayDumper(BytesBinaryDumper):
-    """Sends the bytes as a `bytea[]`."""
-
-    oid = 1001
+    def __init__(self, cls: type, context: AdaptContext | None = None) -> None:
+        super().__init__(cls, context)
+        self.oid = ARRAY_OIDS[cls]
 
 
 def register_arrays(connection: AdaptContext) -> None:
     """Teach a connection to send our arrays; a caller's own connection too."""
-    register = connection.adapters.register_dumper
-    register(BigintArray, BigintArrayDumper)
-    register(IntegerArray, IntegerArrayDumper)
-    register(TextArray, TextArrayDumper)
-    register(ByteaArray, ByteaArrayDumper)
+    for array in ARRAY_OIDS:
+        connection.adapters.register_dumper(array, BinaryArrayDumper)
 
 
 def register_integers(connection: AdaptContext) -> None:

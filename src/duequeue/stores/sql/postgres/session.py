@@ -11,7 +11,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
-from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEach, Script
+from duequeue.stores.sql.commands import (
+    Begin,
+    Command,
+    Execute,
+    Query,
+    QueryEach,
+    Script,
+)
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import must_reconnect, translate
@@ -20,13 +27,15 @@ from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
 
+MOST_KEPT_BYTES = 64 * 1024
+
 
 class PooledConnection(psycopg.Connection):
     """A connection of ours, with a cursor that is used again and again.
 
     A new cursor has to find out again how to send and read each type, which takes a quarter of the
-    driver's time. A cursor holds on to its last result, so only statements that return no payloads
-    use this one.
+    driver's time. A cursor holds on to the parameters and the result of its last statement, so
+    statements with large payloads do not use this one.
     """
 
     cursor_to_keep: psycopg.Cursor[TupleRow]
@@ -78,8 +87,7 @@ class PostgresSession:
             if connection.pgconn.transaction_status == TransactionStatus.IDLE:
                 connection.execute(BEGIN_STATEMENT)
             return None
-        keeps = isinstance(command, QueryEach | Execute)
-        return execute(connection.cursor_to_keep if keeps else cursor_on(connection), command)
+        return execute(connection, command, connection.cursor_to_keep)
 
     def _connection(self) -> PooledConnection:
         if not self._opened:
@@ -134,14 +142,21 @@ class BorrowedPostgresSession:
 
 def perform_borrowed(connection: psycopg.Connection[Any], command: Command) -> object:
     """Carry out one command in a transaction that the caller has begun."""
-    return None if isinstance(command, Begin) else execute(cursor_on(connection), command)
+    return None if isinstance(command, Begin) else execute(connection, command)
 
 
 def execute(
-    cursor: psycopg.Cursor[TupleRow], command: Query | QueryEach | Execute | Script
+    connection: psycopg.Connection[Any],
+    command: Query | QueryEach | Execute | Script,
+    kept: psycopg.Cursor[TupleRow] | None = None,
 ) -> object:
     """Execute one command; return its rows, or the number of rows that it touched."""
     query, parameters = statement(command)
+    payload = b"" if parameters is None else parameters.get("payload", b"")
+    if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
+        cursor = cursor_on(connection)
+    else:
+        cursor = kept
     # Binary replies need the extended protocol, which takes one statement at a time.
     cursor.execute(query, parameters, binary=parameters is not None)
     if isinstance(command, Execute):

@@ -15,7 +15,7 @@ from duequeue.stores.sql.commands import Begin, Command, Execute, Query, QueryEa
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import must_reconnect, translate
-from duequeue.stores.sql.postgres.session import refuse_autocommit
+from duequeue.stores.sql.postgres.session import MOST_KEPT_BYTES, refuse_autocommit
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, POOL_TIMEOUT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -74,8 +74,7 @@ class AsyncPostgresSession:
             if connection.pgconn.transaction_status == TransactionStatus.IDLE:
                 await connection.execute(BEGIN_STATEMENT)
             return None
-        keeps = isinstance(command, QueryEach | Execute)
-        return await execute(connection.cursor_to_keep if keeps else cursor_on(connection), command)
+        return await execute(connection, command, connection.cursor_to_keep)
 
     async def _connection(self) -> AsyncPooledConnection:
         if not self._opened:
@@ -139,14 +138,21 @@ class BorrowedAsyncPostgresSession:
     async def _perform(self, command: Command) -> object:
         if isinstance(command, Begin):
             return None
-        return await execute(cursor_on(self._connection), command)
+        return await execute(self._connection, command)
 
 
 async def execute(
-    cursor: psycopg.AsyncCursor[TupleRow], command: Query | QueryEach | Execute | Script
+    connection: psycopg.AsyncConnection[Any],
+    command: Query | QueryEach | Execute | Script,
+    kept: psycopg.AsyncCursor[TupleRow] | None = None,
 ) -> object:
     """Execute one command; return its rows, or the number of rows that it touched."""
     query, parameters = statement(command)
+    payload = b"" if parameters is None else parameters.get("payload", b"")
+    if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
+        cursor = cursor_on(connection)
+    else:
+        cursor = kept
     # Binary replies need the extended protocol, which takes one statement at a time.
     await cursor.execute(query, parameters, binary=parameters is not None)
     if isinstance(command, Execute):
