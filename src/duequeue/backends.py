@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 
 from duequeue.errors import MissingExtra
 from duequeue.port.bulk import BulkBackend
@@ -15,19 +15,24 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 def backend_for(url: str) -> Backend:
     """Return the backend that a URL names, without contacting it."""
     scheme = _scheme_of(url)
-    make = _BACKENDS.get(scheme) or _installed(scheme)
+    make = _BACKENDS.get(scheme) or _installed().get(scheme)
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
-        raise ValueError(f"url{shown} names no store; the known schemes are: {_listed(_BACKENDS)}")
+        known = _listed([*_BACKENDS, *_installed()])
+        raise ValueError(f"url{shown} names no store; the known schemes are: {known}")
     return make(url)
 
 
-@cache
-def _installed(scheme: str) -> Callable[[str], Backend] | None:
-    """Return what an installed package registered for this scheme, if there is one."""
-    found = entry_points(group="duequeue.stores", name=scheme)
-    return next((point.load() for point in found), None)
+def _installed() -> dict[str, Callable[[str], Backend]]:
+    """Return the stores of other packages, by the schemes that they registered."""
+    found = entry_points(group="duequeue.stores")
+    return {point.name.lower(): partial(_open_installed, point) for point in found}
+
+
+def _open_installed(point: EntryPoint, url: str) -> Backend:
+    backend: Backend = point.load()(url)
+    return backend
 
 
 def bulk_backend_for(url: str) -> BulkBackend:
@@ -35,9 +40,10 @@ def bulk_backend_for(url: str) -> BulkBackend:
     backend_for(url)  # raises if there is anything wrong with the URL
     scheme = _scheme_of(url)
     if scheme not in _BULK_BACKENDS:
+        in_memory = scheme == "memory"
+        reason = "other processes cannot reach" if in_memory else "does not take whole batches"
         raise ValueError(
-            f"url starts with {scheme!r}, which other processes cannot reach; use one of: "
-            + _listed(_BULK_BACKENDS)
+            f"url starts with {scheme!r}, which {reason}; use one of: " + _listed(_BULK_BACKENDS)
         )
     try:
         return _BULK_BACKENDS[scheme](url)

@@ -69,8 +69,8 @@ def as_raised(outcome: object) -> object:
     if iscoroutine(outcome):
         outcome.close()
         return TypeError(
-            "the handler returned a coroutine, which nothing awaits: use a plain function here, or "
-            "consume with AsyncQueue"
+            "the handler returned a coroutine that was never awaited: use a plain function, or "
+            "AsyncQueue with a coroutine function"
         )
     if not isinstance(outcome, type) or not issubclass(outcome, BaseException):
         return outcome
@@ -84,10 +84,9 @@ def as_raised(outcome: object) -> object:
 
 
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
-    """Decide by what a handler returned or raised; a returned exception counts as raised."""
+    """Decide by what a handler raised, or by what `as_raised` made of what it returned."""
     if outcome is None:  # as nearly always
         return ACKED
-    outcome = as_raised(outcome)
     match outcome:
         case Bury(reason=reason):
             return Parked(reason)

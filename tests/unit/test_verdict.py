@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duequeue import Backoff, Bury, Retry
-from duequeue.verdict import Acked, Parked, Released, Rules, judge
+from duequeue.verdict import Acked, Parked, Released, Rules, as_raised, judge
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -17,7 +17,7 @@ THREE_TIMES = ENDLESS._replace(max_attempts=3)
 
 @pytest.mark.parametrize("outcome", [None, 0, False, "", "done", [], object(), int, Backoff])
 def test_whatever_else_is_returned_means_handled(outcome: object) -> None:
-    assert judge(outcome, 1, THREE_TIMES) == Acked()
+    assert judge(as_raised(outcome), 1, THREE_TIMES) == Acked()
 
 
 @pytest.mark.parametrize("attempt", [1, 3, 100])
@@ -47,7 +47,7 @@ class LaterOrNever(Bury):
 def test_a_failure_waits_for_the_backoff(outcome: object, attempt: int, longest: int) -> None:
     delays = set[timedelta]()
     for _ in range(50):
-        verdict = judge(outcome, attempt, ENDLESS)
+        verdict = judge(as_raised(outcome), attempt, ENDLESS)
         assert isinstance(verdict, Released)
         delays.add(verdict.delay)
     assert all(longest * SECOND / 2 <= delay <= longest * SECOND for delay in delays)
@@ -91,7 +91,7 @@ def test_the_reason_shows_where_it_failed_and_why() -> None:
 
 
 def test_a_class_that_cannot_be_raised_as_it_is_says_so_in_the_reason() -> None:
-    verdict = judge(Bury, 3, THREE_TIMES)
+    verdict = judge(as_raised(Bury), 3, THREE_TIMES)
     assert isinstance(verdict, Parked)
     assert "the handler returned the class Bury, which cannot be raised as it is" in verdict.reason
     assert "missing 1 required positional argument: 'reason'" in verdict.reason
@@ -102,7 +102,7 @@ def test_a_class_of_ones_own_is_what_it_makes() -> None:
         def __init__(self) -> None:
             super().__init__("no money left")
 
-    assert judge(NoMoney, 1, ENDLESS) == Parked("no money left")
+    assert judge(as_raised(NoMoney), 1, ENDLESS) == Parked("no money left")
 
 
 def test_an_error_that_cannot_be_told_is_buried_all_the_same() -> None:

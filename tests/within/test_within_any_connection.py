@@ -95,3 +95,13 @@ def test_behind_a_pooler_nothing_is_left_on_a_connection(postgres_url: str) -> N
     assert settings.session_settings == ""
     with Queue.open(f"{postgres_url}?pooler=transaction", "orders") as queue:
         use(queue)
+
+
+def test_a_binary_copy_of_arrays_goes_on_as_before(postgres_url: str) -> None:
+    with Queue.open(postgres_url, "orders") as queue, psycopg.connect(postgres_url) as mine:
+        mine.execute("CREATE TABLE lists (texts text [], numbers bigint [])")
+        use(queue.within(mine))
+        with mine.cursor().copy("COPY lists FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(["text[]", "bigint[]"])
+            copy.write_row((["a", "b"], [1, 2]))
+        assert mine.execute("SELECT * FROM lists").fetchall() == [(["a", "b"], [1, 2])]

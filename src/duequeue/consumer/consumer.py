@@ -24,7 +24,7 @@ from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_by
-from duequeue.verdict import Rules, Verdict
+from duequeue.verdict import Rules, Verdict, as_raised
 
 T = TypeVar("T")
 
@@ -149,6 +149,8 @@ class Consumer(Generic[T]):
         outcome: object
         try:
             outcome = self._handler(delivery)
+            if outcome is not None:
+                outcome = as_raised(outcome)
         except BaseException as error:  # noqa: BLE001 - the worker outlives even sys.exit
             outcome = error
         verdict = settling.verdict_on(self._context, delivery, outcome, self._rules)

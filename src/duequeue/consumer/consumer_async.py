@@ -23,7 +23,7 @@ from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_in_the_loop_by
-from duequeue.verdict import Rules, Verdict
+from duequeue.verdict import Rules, Verdict, as_raised
 
 T = TypeVar("T")
 
@@ -138,6 +138,8 @@ class AsyncConsumer(Generic[T]):
         outcome: object
         try:
             outcome = await self._handler(delivery)
+            if outcome is not None:
+                outcome = as_raised(outcome)
         except asyncio.CancelledError as error:
             if self._feeder.cancelling():
                 raise  # the loop ends, and every task of ours with it

@@ -22,7 +22,6 @@ from duequeue.verdict import (
     Retry,
     Rules,
     Verdict,
-    as_raised,
     judge,
 )
 
@@ -38,7 +37,6 @@ def verdict_on(
     """Judge what a handler returned or raised; None if there is nothing to settle."""
     if message.lost:
         return None
-    outcome = as_raised(outcome)
     if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
         words = "queue %r: the handler failed on %r, attempt %d"
         logger.warning(words, context.name, message.key, message.attempt, exc_info=outcome)

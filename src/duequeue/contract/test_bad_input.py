@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from duequeue import ConfigHash, CronMessage, ManualClock, Message, RetryPolicy
+from duequeue import ConfigHash, CronMessage, ManualClock, Message
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
-from duequeue.contract.phrases import HOUR, SECOND, PickyCodec, claim, everything_in
+from duequeue.contract.phrases import HOUR, SECOND, claim, everything_in
 
 NAIVE = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - naive on purpose
 AFTER_THE_END = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
@@ -234,52 +234,6 @@ def test_a_url_is_text(face: Face) -> None:
     url: Any = None
     with pytest.raises(TypeError, match="url"):
         face.open(url, "orders")
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        {"name": ""},
-        {"name": "x" * 101},
-        {"name": "a|b"},
-        {"name": "a\0b"},
-        {"name": "\ud800"},
-        {"name": None},
-        {"lease": timedelta(0)},
-        {"lease": -SECOND},
-        {"lease": 5},
-        {"poll_interval": timedelta(0)},
-        {"poll_interval": -SECOND},
-        {"poll_interval": 5},
-        {"max_attempts": 0},
-        {"max_attempts": -1},
-        {"max_attempts": True},
-        {"max_attempts": "3"},
-        {"max_attempts": 2.5},
-        {"retry": timedelta(seconds=1)},
-        {"retry": 3},
-        {"clock": 1},
-        {"clock": datetime},  # whose now() is naive
-        {"migrate": "no"},
-        {"history": "yes"},
-        {"codec": "json"},
-        {"codec": 5},
-        {"codec": int},
-        {"codec": object},
-        {"codec": ...},
-        {"codec": PickyCodec("a\0b")},
-        {"codec": PickyCodec("\ud800")},
-    ],
-    ids=ascii,
-)
-def test_a_bad_option_is_noticed_before_the_store_is_asked(
-    face: Face, option: dict[str, Any]
-) -> None:
-    nobody_listens = "postgresql://nobody@127.0.0.1:1/nothing"
-    with pytest.raises((ValueError, TypeError), match=next(iter(option))):
-        face.open(
-            **{"url": nobody_listens, "name": "orders", "retry": RetryPolicy.never(), **option}
-        )
 
 
 def test_a_manual_clock_wants_aware_instants() -> None:

@@ -1,10 +1,9 @@
 """The port of the crons: each operation is whole, and changes everything or nothing."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import pytest
@@ -21,7 +20,7 @@ from duequeue.port.cron_table import (
     Standing,
     Tick,
 )
-from duequeue.port.store import Operation, Session, Store
+from duequeue.port.store import Session, Store
 
 T = TypeVar("T")
 
@@ -161,57 +160,3 @@ def test_of_two_configurations_at_once_one_is_whole_and_the_other_is_not_there(
             expected = {at(1), at(2), at(3)} if name == winner else set()
             assert each.look(name).known == expected
         assert nodes["one"].session.run(partial(nodes["one"].store.counts, NOW)).future == 3
-
-
-class FailsMidway:
-    """A session whose operations fail after so many commands."""
-
-    def __init__(self, session: Session, commands: int) -> None:
-        self._session = session
-        self._commands_left = commands
-
-    def run(self, operation: Operation[T]) -> T:
-        return self._session.run(lambda: self._limited(operation))
-
-    def close(self) -> None:
-        self._session.close()
-
-    def _limited(self, operation: Operation[T]) -> Generator[Any, Any, T]:
-        steps = operation()
-        reply = None
-        while True:
-            try:
-                command = steps.send(reply)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            reply = yield command
-            self._commands_left -= 1
-            if self._commands_left == 0:
-                raise InterruptedError
-
-
-CHANGES: dict[str, Callable[[Node], object]] = {
-    "install": lambda node: node.install("two", 1, 2, created_until=at(2)),
-    "add": lambda node: node.install("one", 3, created_until=at(3), takes_over=False),
-    "uninstall": lambda node: node.uninstall("one"),
-    "pause": lambda node: node.pause(),
-}
-
-
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_operation_that_fails_midway_has_changed_nothing(
-    node: Node, change: Callable[[Node], object]
-) -> None:
-    node.install("one", 1, 2, created_until=at(2))
-    before = node.state()
-    for commands in count(1):
-        try:
-            change(node._replace(session=FailsMidway(node.session, commands)))
-        except InterruptedError:
-            assert node.state() == before
-        else:
-            break
-    assert commands > 4
-    assert node.state() != before

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from duequeue import (
     ManualClock,
     Message,
     QueueClosed,
-    RetryPolicy,
     SettledRow,
 )
 from duequeue.contract.faces import QueueFace
@@ -241,24 +239,3 @@ def test_a_closed_history_is_closed(history: History) -> None:
     history.close()
     with pytest.raises(QueueClosed, match="History at"):
         history.days()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"retry": 5},
-        {"retry": timedelta(seconds=1)},
-        {"clock": 3},
-        {"clock": datetime},  # whose now() is naive
-        {"migrate": 0},
-        {"migrate": None},
-        {"url": 5},
-    ],
-    ids=ascii,
-)
-def test_bad_arguments_are_refused_before_anybody_is_contacted(wrong: dict[str, Any]) -> None:
-    nobody_listens = "postgresql://127.0.0.1:1/orders"
-    options: dict[str, Any] = {"url": nobody_listens, "retry": RetryPolicy.never(), **wrong}
-    (argument,) = wrong
-    with pytest.raises((TypeError, ValueError), match=argument):
-        History.open(**options)

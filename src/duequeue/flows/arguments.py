@@ -35,10 +35,8 @@ def checked_limit(limit: int) -> int:
     return max(0, min(limit, _MOST))
 
 
-def timeout_millis(timeout: timedelta | float | None) -> float | None:
+def timeout_millis(timeout: timedelta | float) -> float:
     """Return a timeout in milliseconds; a plain number means seconds."""
-    if timeout is None:
-        return None
     if isinstance(timeout, int | float) and not isinstance(timeout, bool):
         millis = timeout * 1000.0
     elif isinstance(timeout, timedelta):

@@ -58,9 +58,9 @@ class Context(Generic[T]):
 
         It is given the instant of each try, because retries must not eat into a lease.
         """
-        return retrying(self.retry, partial(self.one_try, operation))
+        return retrying(self.retry, partial(self._one_try, operation))
 
-    def one_try(self, operation: Callable[[int], Steps[R]]) -> Steps[tuple[R, int]]:
+    def _one_try(self, operation: Callable[[int], Steps[R]]) -> Steps[tuple[R, int]]:
         """Make one try of an operation that begins something now."""
         now = self.now()
         return (yield from operation(now)), now

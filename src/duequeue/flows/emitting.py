@@ -14,10 +14,9 @@ T = TypeVar("T")
 
 def emit_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) -> None:
     """Emit an event for each leased message."""
-    if context.events.listeners:
-        for each in claimed:
-            lateness = (now - each.asked_at) * MILLISECOND
-            context.events.emit(Delivered(context.name, each.key, each.attempt, lateness))
+    for each in claimed:
+        lateness = (now - each.asked_at) * MILLISECOND
+        context.events.emit(Delivered(context.name, each.key, each.attempt, lateness))
 
 
 def emit_buried(

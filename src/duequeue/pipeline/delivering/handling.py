@@ -17,7 +17,7 @@ from duequeue.port.bulk import BatchId
 from duequeue.port.store import Burial, Lease, Release
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
-from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, judge
+from duequeue.verdict import Acked, Bury, Parked, Released, Retry, Rules, Verdict, as_raised, judge
 
 logger = logging.getLogger("duequeue.pipeline")
 
@@ -188,6 +188,7 @@ def _answers(handler: Handler, received: list[Received]) -> list[object]:
 def _answer(returned: object) -> object:
     if returned is None:
         return Result(None)
-    if isinstance(returned, BaseException | type):
-        return returned
+    outcome = as_raised(returned)
+    if isinstance(outcome, BaseException):
+        return outcome
     return Result(msgspec.json.encode(returned).decode())

@@ -1,7 +1,7 @@
 """Every operation of a store, written once for all SQL dialects."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
@@ -25,6 +25,7 @@ from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
 _ID = itemgetter(0)
+_DUE_AT = attrgetter("due_at")
 _KEY_AND_CREATED = itemgetter(0, 1)
 
 
@@ -65,7 +66,9 @@ class SqlStore:
         """Offer each run of records that one statement can take."""
         if self._settling.keeps_history:
             yield from self._settling.prepare(now)
-        note = None if sender is None else self._note(sender, min(each.due_at for each in records))
+        note = None
+        if sender is not None:
+            note = str(Note(sender, min(records, key=_DUE_AT).due_at, self._kind_of_message.name))
         runs = [records] if len(records) == 1 else list(_runs(records))
         if len(runs) > 1:
             yield BEGIN
@@ -215,7 +218,8 @@ class SqlStore:
 
     def notify(self, due_at: int) -> Steps[None]:
         """Notify every process, also this one, which cannot know when the caller commits."""
-        yield Query("notify_waiters", {"note": self._note(ANONYMOUS_SENDER, due_at)})
+        note = Note(ANONYMOUS_SENDER, due_at, self._kind_of_message.name)
+        yield Query("notify_waiters", {"note": str(note)})
 
     def borrowed(self) -> "SqlStore":
         """Return a store that claims from the beginning, because claims may be rolled back."""
@@ -226,9 +230,6 @@ class SqlStore:
             self._shared_watermark,
             Watermark(),
         )
-
-    def _note(self, sender: str, due_at: int) -> str:
-        return str(Note(sender, due_at, self._kind_of_message.name))
 
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
         won = set(map(_ID, rows))

@@ -29,11 +29,6 @@ HEAR_FOR = 0.1
 _PROCESS = secrets.token_hex(4)
 
 
-def sender_name() -> str:
-    """Return this process's name, by which it ignores its own notes; a fork has another name."""
-    return f"{_PROCESS}-{os.getpid()}"
-
-
 class Line:
     """A thread with a connection of its own, which it opens again whenever it is lost."""
 
@@ -80,6 +75,8 @@ class SharedLines:
     """The lines of one process to one database, which its queues share."""
 
     def __init__(self) -> None:
+        # By this name a process knows its own notes; a fork has a name and lines of its own.
+        self._name = f"{_PROCESS}-{os.getpid()}"
         self._lock = threading.Lock()
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
         self._unsent: dict[str, int] = {}
@@ -117,7 +114,7 @@ class SharedLines:
             if kind in self._unsent or now < self._sent_at.get(kind, 0.0) + SEND_EVERY:
                 return None
             self._sent_at[kind] = now
-        return sender_name()
+        return self._name
 
     def notify(self, settings: PostgresSettings, kind: str, due_at: int) -> None:
         """Have a due time sent; if several wait to be sent, only the earliest is."""
@@ -142,15 +139,15 @@ class SharedLines:
             self._something_to_send.wait()
             self._something_to_send.clear()
             with self._lock:
-                untold, self._unsent = self._unsent, {}
-                self._sent_at |= dict.fromkeys(untold, monotonic())
+                to_send, self._unsent = self._unsent, {}
+                self._sent_at |= dict.fromkeys(to_send, monotonic())
             try:
-                for kind, due_at in untold.items():
-                    note = str(Note(sender_name(), due_at, kind))
+                for kind, due_at in to_send.items():
+                    note = str(Note(self._name, due_at, kind))
                     connection.execute(queries()["notify_waiters"], {"note": note})
             except psycopg.Error:
                 with self._lock:
-                    for kind, due_at in untold.items():  # they are sent on the next connection
+                    for kind, due_at in to_send.items():  # they are sent on the next connection
                         self._note(kind, due_at)
                 raise
             line.closed.wait(SEND_EVERY)
@@ -173,7 +170,7 @@ class SharedLines:
         except ValueError:  # any client may notify this channel
             logger.warning("ignored a NOTIFY duequeue that DueQueue did not send: %r", payload)
             return
-        if note.sender != sender_name():
+        if note.sender != self._name:
             self._alert(note.kind, note.due_at)
 
     def _alert(self, kind: str, due_at: int | None) -> None:
