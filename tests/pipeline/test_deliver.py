@@ -115,16 +115,13 @@ def test_after_so_many_attempts_it_is_buried(
         assert "RuntimeError: never works" in queue.buried(1)[0].reason
 
 
-class BrokenBackoff(Backoff):
-    """A backoff of the user's own making, with a mistake in it."""
-
-    def delay(self, attempt: int) -> timedelta:
-        raise RuntimeError(f"no delay after attempt {attempt}")
-
-
 def test_a_backoff_that_raises_releases_the_message_at_once(
     spark: SparkSession, url: str, checkpoint: Path
 ) -> None:
+    class BrokenBackoff(Backoff):  # here, because executors cannot import this module
+        def delay(self, attempt: int) -> timedelta:
+            raise RuntimeError(f"no delay after attempt {attempt}")
+
     def handler(batch: list[Received]) -> None:
         if any(each.payload["n"] == 1 for each in batch):
             raise RuntimeError("poison")
