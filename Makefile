@@ -23,7 +23,7 @@ version: install  ## Show which Python everything here runs on
 test: install  ## Run the tests, on real servers they start themselves
 	$(BIN)/pytest $(PARALLEL)
 
-test-quick: install  ## Run the tests that need no server, in about a minute
+test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
 
 check: install  ## Check format, lint, types and layers
@@ -52,7 +52,7 @@ bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 
 clean:  ## Remove everything that the other targets made
 	rm -rf .venv .venv-* bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo 'Making $(VENV): a minute or two, the first time'

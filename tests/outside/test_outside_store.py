@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import duequeue.contract
 from duequeue import Queue
 from duequeue.backends import backend_for
 
 INSTALLED = Path(__file__).with_name("installed")
-
-# Without its parents, so that our own conftest.py is as far away as it is for others.
-CONTRACT = Path(duequeue.contract.__file__).parent
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def judge(folder: Path, *arguments: str) -> str:
     """Run part of the contract as an author would, and return what pytest printed."""
     path = os.pathsep.join([str(INSTALLED), *filter(None, [os.environ.get("PYTHONPATH")])])
-    options = ["-q", "-p", "no:xdist", f"--confcutdir={CONTRACT}"]
+    options = ["-q", "-p", "no:xdist"]
     finished = subprocess.run(
         [sys.executable, "-m", "duequeue.contract", *options, *arguments],
         cwd=folder,

@@ -188,3 +188,9 @@ def test_an_address_is_what_libpq_makes_of_it(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     assert backend_for("postgresql://").address == "db:5999/shop"
     assert backend_for("postgresql://other:1/app").address == "other:1/app"
+
+
+def test_the_case_of_a_scheme_does_not_matter() -> None:
+    assert backend_for("PostgreSQL://localhost/orders").place == (
+        backend_for("postgresql://localhost/orders").place
+    )

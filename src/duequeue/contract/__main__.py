@@ -1,9 +1,18 @@
 """`python -m duequeue.contract --url …` runs the contract suite with pytest."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
+SUITE = [
+    "-p",
+    "duequeue.contract.plugin",
+    # The fixtures of a clone of this repository must not replace the store of --url by others.
+    f"--confcutdir={Path(__file__).parent}",
+    "--pyargs",
+    "duequeue.contract",
+]
+
 if __name__ == "__main__":
-    suite = ["-p", "duequeue.contract.plugin", "--pyargs", "duequeue.contract"]
-    sys.exit(pytest.main([*suite, *sys.argv[1:]]))
+    sys.exit(pytest.main([*SUITE, *sys.argv[1:]]))

@@ -76,6 +76,8 @@ class PostgresSettings:
         pooler = options.pop("pooler", "session")
         if pooler not in {"session", "transaction"}:
             raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+        scheme, _, rest_of_location = location.partition(":")
+        location = f"{scheme.lower()}:{rest_of_location}"  # libpq takes no other
         rest = "&".join(f"{name}={value}" for name, value in options.items())
         return cls(f"{location}?{rest}", int(pool_size), pooler == "transaction")
 
