@@ -44,7 +44,7 @@ def test_a_listener_closes_the_queue_while_a_consumer_starts() -> None:
 
 def test_two_consumers_that_stop_each_other_both_stop() -> None:
     consumers: list[Consumer[Any]] = []
-    both = threading.Barrier(2)
+    both = threading.Barrier(3)  # two feeders, and this test
 
     def stop_all(event: Event) -> None:
         if isinstance(event, Delivered):
@@ -61,5 +61,6 @@ def test_two_consumers_that_stop_each_other_both_stop() -> None:
             consumers.append(queue.consume(ignore))
         orders.offer("a", 1)
         bills.offer("a", 1)
+        both.wait(PATIENCE)
         for consumer in consumers:
             assert ends(consumer.stop)
