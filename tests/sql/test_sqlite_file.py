@@ -146,8 +146,8 @@ def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Conne
             connection.execute("ANALYZE")
         connection.executemany(
             "INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)"
-            "VALUES (?1, ?1, 0, 1, ?1, x'31')",
-            [(due_at,) for due_at in range(5000)],
+            "VALUES (:due_at, :due_at, 0, 1, :due_at, x'31')",
+            [{"due_at": due_at} for due_at in range(5000)],
         )
         if request.param == "fresh statistics":
             connection.execute("ANALYZE")
