@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from math import inf
 from typing import Any, Generic, TypeVar
 
 from duequeue.clock import Clock, SystemClock, millis_of
@@ -57,7 +58,7 @@ class Opening(Generic[T]):
             migrate=self.migrate,
             history=self.history,
         )
-        store = yield from retrying(self.retry, open_store)
+        store = yield from retrying(self.retry, open_store, try_seconds=inf)
         now = millis_of(self.clock)
         yield from retrying(self.retry, partial(store.prepare_history, now()))
         place = (self.backend.place, kind)

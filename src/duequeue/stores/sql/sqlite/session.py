@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 from duequeue.drive.steps import drive
@@ -64,7 +65,13 @@ class SqliteSession:
         self._file = FileConnection(partial(_connect, path, synchronous))
         self._durability: Durability | None = None
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation, and commit or roll back the transaction that it began."""
         with self._translated(), self._file.in_use() as connection:
             if self._durability is None or self._durability.connection is not connection:
@@ -119,7 +126,13 @@ class BorrowedSqliteSession:
         self._connection = connection
         self._perform = Performer(connection)
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation; the caller commits."""
         text_factory, self._connection.text_factory = self._connection.text_factory, str
         try:
