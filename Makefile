@@ -8,6 +8,9 @@ BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
+# Tests start hundreds of Python processes, which should not each compile the same modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What must not be split between processes has a group, such as all tests on the one Spark session.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
 
