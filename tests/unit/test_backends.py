@@ -82,6 +82,7 @@ def test_postgres_servers(url: str, address: str) -> None:
         f"postgresql://me@db.example/orders?password={SECRET}%zz",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=many",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=0",
+        f"postgresql://me:{SECRET}@db.example/orders?role=king",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=-1",
     ],
 )
