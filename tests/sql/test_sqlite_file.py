@@ -103,7 +103,8 @@ def has_migrations() -> Steps[object]:
     return (yield Query("has_migrations", {}))
 
 
-def test_a_refused_pragma_is_an_error() -> None:
+def test_a_refused_pragma_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     session = SqliteSession(":memory:", "full")  # where there can be no write-ahead log
     with pytest.raises(StoreError, match=r"journal_mode = wal.*'memory'"):
         session.run(has_migrations)
