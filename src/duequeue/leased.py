@@ -1,13 +1,15 @@
 """What both kinds of delivery know about their message."""
 
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from duequeue.headers import decode_headers
 from duequeue.instants import from_millis
 from duequeue.port.store import Claimed
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 class LeasedMessage(Generic[T]):
