@@ -30,10 +30,11 @@ test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start them
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
 
-check: install  ## Check format, lint, types and layers
+check: install  ## Check format, lint, types (of the documentation too) and layers
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/pytest --quiet tests/docs/test_types.py
 	$(BIN)/lint-imports --no-logo
 
 demo: install  ## Watch a queue at work, then read the report on it

@@ -13,7 +13,7 @@ from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 
 class PollEnds(BaseException):

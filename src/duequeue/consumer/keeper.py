@@ -16,7 +16,7 @@ from duequeue.leased import LeasedMessage
 from duequeue.port.store import Lease, Steps
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 # Verdicts are gathered for this long, so that one statement settles many.
 GATHER_SECONDS = 0.002

@@ -19,7 +19,7 @@ from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
 R = TypeVar("R")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 PAUSE_AFTER_ERROR = 1.0
 # How long after its grace a stop still tries to reach the store and lets cancelled handlers end. No

@@ -26,7 +26,7 @@ from duequeue.verdict import (
 )
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 logger = logging.getLogger("duequeue.consumer")
 

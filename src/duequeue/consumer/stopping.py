@@ -17,7 +17,7 @@ from duequeue.consumer.roles import (
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 # How long a stop lets handlers run, unless its caller says otherwise.
 GRACE = timedelta(seconds=30)
