@@ -1,11 +1,9 @@
 """A server that does not answer: every call ends in its time, says so, and works again after."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from threading import Event
 from time import monotonic
 from typing import Any
 
@@ -13,11 +11,12 @@ import psycopg
 import pytest
 
 from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
-from duequeue.contract.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
+from duequeue.contract.faces import Face, LoopThread, QueueFace
 from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
 from duequeue.stores.sql.postgres import pool, pool_async, watchdog
 from tests.fixtures.silence import Silence
+from tests.race.holding import holding
 
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 BUDGET = SECOND  # of which a single try may take two
@@ -98,35 +97,11 @@ def test_closing(silence: Silence, face: Face) -> None:
         assert isinstance(polling.exception(PATIENCE), QueueClosed | StoreUnavailable)
 
 
-@contextmanager
-def consuming(queue: Any, face: Face, loop: LoopThread) -> Iterator[tuple[Any, Event]]:
-    """A consumer whose handler runs until the block ends."""
-    began, ends = Event(), Event()
-
-    def handle(_: Any) -> None:
-        began.set()
-        ends.wait(PATIENCE)
-
-    async def handle_async(delivery: Any) -> None:
-        await asyncio.to_thread(handle, delivery)
-
-    if isinstance(face, AsyncFace):
-        consumer: Any = Blocking(queue.consume(handle_async), loop)
-    else:
-        consumer = queue.consume(handle)
-    queue.offer("long", 1)
-    assert began.wait(PATIENCE)
-    try:
-        yield consumer, ends
-    finally:
-        ends.set()
-
-
 def test_stopping_a_consumer(
     silence: Silence, queue: QueueFace, face: Face, loop_thread: LoopThread
 ) -> None:
     with (
-        consuming(queue, face, loop_thread) as (consumer, _),
+        holding(queue, face, loop_thread) as (consumer, _),
         silent(silence),
         ends_within(1 + 5),
     ):
@@ -140,11 +115,11 @@ def test_a_consumer_works_on_afterwards(
     options: dict[str, Any] = {"retry": RetryPolicy(budget=BUDGET), "poll_interval": SECOND / 10}
     with (
         face.open(silence.url, "orders", **options) as queue,
-        consuming(queue, face, loop_thread) as (consumer, ends),
+        holding(queue, face, loop_thread) as (consumer, handler),
     ):
         with silent(silence), pytest.raises(StoreUnavailable):
             queue.offer("lost", 1)
-        ends.set()
+        handler.may_end.set()
         queue.offer("next", 1)
         until(lambda: queue.stats().total == 0)
         consumer.stop(SECOND)
