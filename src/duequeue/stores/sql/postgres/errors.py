@@ -1,6 +1,7 @@
 """Which PostgreSQL errors are worth a retry, and how they are raised."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeGuard
@@ -55,9 +56,10 @@ def failure(error: BaseException, place: WatchedPlace, address: Address) -> Stor
     """Return the DueQueue error for a failed call; None if its own error is the one to raise."""
     if isinstance(error, psycopg.Error) and place.is_cut:
         return StoreUnavailable(f"PostgreSQL at {address}: {place.no_answer}")
-    if isinstance(error, psycopg.Error) or _is_out_of_files(error):
-        return translate(error, address)
-    return None
+    if isinstance(error, psycopg.Error):
+        # The driver does not say why no socket could be made.
+        return translate((place.connection is None and _lack_of_files()) or error, address)
+    return translate(error, address) if _is_lack_of_files(error) else None
 
 
 @contextmanager
@@ -90,8 +92,17 @@ def leaves_it_usable(error: BaseException) -> bool:
     return expected and not isinstance(error, codes.ReadOnlySqlTransaction)
 
 
-def _is_out_of_files(error: BaseException) -> TypeGuard[OSError]:
+def _is_lack_of_files(error: BaseException) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
+
+
+def _lack_of_files() -> OSError | None:
+    """Return the error of opening one more file, if there can be no more."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error
+    return None
 
 
 def _misses_a_day(error: psycopg.Error) -> bool:
