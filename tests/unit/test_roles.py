@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -139,7 +140,7 @@ def retry() -> RetryPolicy:
 @pytest.fixture
 def play(clock: ManualClock, retry: RetryPolicy) -> Iterator[Play]:
     with Queue[Any].open(
-        "memory:", "orders", clock=clock, lease=LEASE, retry=retry, codec=PickyCodec()
+        f"memory:{uuid4().hex}", "orders", clock=clock, lease=LEASE, retry=retry, codec=PickyCodec()
     ) as queue:
         yield Play(queue, clock)
 

@@ -1,4 +1,4 @@
-"""`duequeue migrate` creates or updates the tables, or prints the statements that create them."""
+"""`duequeue migrate` creates or updates the tables, or prints statements for you to run."""
 
 import argparse
 from math import inf
@@ -9,6 +9,7 @@ from duequeue.cli.address import add_url
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
+from duequeue.port.store import Backend, HasRoles
 from duequeue.retry_policy import RetryPolicy
 
 
@@ -25,14 +26,22 @@ def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="print the statements that create the tables, and contact nothing",
     )
+    parser.add_argument(
+        "--roles",
+        action="store_true",
+        help="print the statements that create roles with few rights, and contact nothing",
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Migrate the database, or print the statements."""
+    """Migrate the database, or print statements."""
     backend = backend_for(given.url)
     if given.sql:
         print(backend.schema_script())
+        return 0
+    if given.roles:
+        print(_roles_script(backend))
         return 0
     session = backend.session()
     try:
@@ -45,3 +54,9 @@ def run(given: argparse.Namespace) -> int:
         print(f"applied {name}")
     print(f"{backend.address} is up to date")
     return 0
+
+
+def _roles_script(backend: Backend) -> str:
+    if not isinstance(backend, HasRoles):
+        raise ValueError(f"--roles is for PostgreSQL; {backend.address} has no logins")  # noqa: TRY004 - the URL is wrong
+    return backend.roles_script()

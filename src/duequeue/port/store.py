@@ -7,7 +7,7 @@ kind of message, that is, one queue name with one payload type.
 
 from collections.abc import Callable, Generator, Sequence
 from math import inf
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
@@ -213,6 +213,14 @@ class AsyncSession(Protocol):
 
     async def close(self) -> None:
         """Give every connection back."""
+
+
+@runtime_checkable
+class HasRoles(Protocol):
+    """A backend whose database has logins with different rights."""
+
+    def roles_script(self) -> str:
+        """Return the statements that make roles for producers, consumers and administrators."""
 
 
 class Backend(Protocol):

@@ -7,6 +7,7 @@ from time import monotonic
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import arrays
+from duequeue.stores.sql.postgres.roles import calls
 
 # Of the time that is left.
 SHARE_FOR_LOCKS = 0.8
@@ -19,7 +20,7 @@ def queries() -> dict[str, bytes]:
     """Return the queries with psycopg's placeholders."""
     return {
         name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
-        for name, text in load_queries("postgres").items()
+        for name, text in (load_queries("postgres") | calls()).items()
     }
 
 
