@@ -1,7 +1,11 @@
 """The ends of the leases that this process holds."""
 
+from collections import Counter
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+
+# How many ends of settled claims may stay in the heap, even if hardly any others are there.
+MOST_LEFT_OVER = 100
 
 
 class LeaseEnds:
@@ -10,7 +14,8 @@ class LeaseEnds:
     def __init__(self) -> None:
         self._held: dict[int, int] = {}  # token of the claim -> leases not settled yet
         self._ends: list[tuple[int, int]] = []  # end, token
-        self._ends_of: dict[int, int] = {}  # token -> how often it is in the heap
+        self._ends_of: Counter[int] = Counter()  # token -> how often it is in the heap
+        self._left_over = 0  # ends in the heap whose claims are settled
 
     def add(self, token: int, count: int, end: int) -> None:
         """Note a claim."""
@@ -21,7 +26,7 @@ class LeaseEnds:
     def move(self, token: int, end: int) -> None:
         """Note that a lease of a claim ends at another time."""
         if token in self._held:
-            self._ends_of[token] = self._ends_of.get(token, 0) + 1
+            self._ends_of[token] += 1
             heappush(self._ends, (end, token))
 
     def settle(self, tokens: Iterable[int]) -> None:
@@ -30,17 +35,28 @@ class LeaseEnds:
             left = self._held.get(token, 0) - 1
             if left > 0:
                 self._held[token] = left
-            else:
-                self._held.pop(token, None)
+            elif self._held.pop(token, None) is not None:
+                self._left_over += self._ends_of[token]
+        if self._left_over > len(self._ends) // 2 + MOST_LEFT_OVER:
+            self._forget_settled()
 
     def ran_out(self, now: int) -> bool:
         """Return whether a lease may have run out since the last call."""
         ran_out = False
         while self._ends and (self._ends[0][0] <= now or self._ends[0][1] not in self._held):
             _, token = heappop(self._ends)
-            ran_out = ran_out or token in self._held
+            is_held = token in self._held
+            ran_out = ran_out or is_held
+            self._left_over -= not is_held
             self._ends_of[token] -= 1
             if self._ends_of[token] == 0:  # no lease of this claim can run out any more
                 del self._ends_of[token]
                 self._held.pop(token, None)
         return ran_out
+
+    def _forget_settled(self) -> None:
+        """Remove what would otherwise stay in the heap until an older lease ends."""
+        self._ends = [(end, token) for end, token in self._ends if token in self._held]
+        heapify(self._ends)
+        self._ends_of = Counter(token for _, token in self._ends)
+        self._left_over = 0
