@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := .venv-bench
 SBOM := .venv-sbom
+MINUTES ?= 60
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
 # What must not be split between processes has a group, such as all tests on the one Spark session.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention sbom clean
+.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -50,6 +51,9 @@ bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDB
 
 bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention
+
+soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see whether anything grows
+	$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
 sbom: install  ## Write dist/duequeue.cdx.json, the list of all that an installed DueQueue consists of
 	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)
