@@ -12,7 +12,6 @@ from pathlib import Path
 from duequeue import AsyncQueue, Message, Queue
 
 TOMORROW = timedelta(days=1)
-SOON = timedelta(milliseconds=200)
 
 
 class Journal:
@@ -84,7 +83,7 @@ def ack(url: str, journal: Journal) -> None:
     """Poll and ack until stopped."""
     with Queue.open(url, "orders") as queue:
         while not journal.stopped:
-            deliveries = queue.poll_many(5, SOON)
+            deliveries = queue.try_poll_many(5)
             journal.write([delivery.key for delivery in deliveries if delivery.ack()])
 
 
@@ -94,7 +93,7 @@ def ack_awaiting(url: str, journal: Journal) -> None:
     async def run() -> None:
         async with AsyncQueue.open(url, "orders") as queue:
             while not journal.stopped:
-                deliveries = await queue.poll_many(5, SOON)
+                deliveries = await queue.try_poll_many(5)
                 journal.write([one.key for one in deliveries if await one.ack()])
 
     asyncio.run(run())

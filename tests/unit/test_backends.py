@@ -46,7 +46,7 @@ def test_sqlite_files(url: str, path: Path) -> None:
         ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
         (
             "sqlite:///app.db?timeout=5",
-            "unknown options.*timeout.*only known option is: synchronous",
+            "unknown options.*timeout.*known are: mode, synchronous",
         ),
     ],
 )

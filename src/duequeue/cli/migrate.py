@@ -1,6 +1,7 @@
 """`duequeue migrate` creates or updates the tables, or prints statements for you to run."""
 
 import argparse
+from math import inf
 from typing import Any
 
 from duequeue.backends import backend_for
@@ -44,7 +45,9 @@ def run(given: argparse.Namespace) -> int:
         return 0
     session = backend.session()
     try:
-        applied = drive(retrying(RetryPolicy(), backend.migrate), performer(session))
+        applied = drive(
+            retrying(RetryPolicy(), backend.migrate, try_seconds=inf), performer(session)
+        )
     finally:
         session.close()
     for name in applied:

@@ -6,12 +6,13 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import StoreUnavailable
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Burial, Lease, Release
+from duequeue.port.store import Burial, Lease, Release, Steps
 
 T = TypeVar("T")
 
@@ -33,13 +34,13 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
     if not leases:
         return 0
-    won = yield from context.run(partial(context.store.ack, leases, context.now()))
+    won = yield from context.settle(partial(context.store.ack, leases, context.now()))
     return len(won)
 
 
 def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
-    won = yield from context.run(partial(context.store.ack, [message.lease], context.now()))
+    won = yield from context.settle(partial(context.store.ack, [message.lease], context.now()))
     return bool(won)
 
 
@@ -50,11 +51,22 @@ def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | No
 
 
 def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
-    won, now = yield from context.run_at_once(
-        lambda now: context.store.extend([message.lease], now + millis)
+    won, now = yield from context.settle_from_now(
+        lambda now: _extend_unless_locked(context, message.lease, now + millis)
     )
     if won:
         message.extended_to(now + millis)
+    return won
+
+
+def _extend_unless_locked(context: Context[T], lease: Lease, until: int) -> Steps[bool]:
+    """Extend a lease; if another transaction has locked the message, this is worth a retry."""
+    won, busy = yield from context.store.extend([lease], until)
+    if busy:
+        raise StoreUnavailable(
+            f"the lease of {lease.key!r} in the queue {context.name!r} could not be extended, "
+            "because another transaction has locked the message"
+        )
     return bool(won)
 
 
@@ -64,7 +76,7 @@ def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) ->
 
 
 def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow[bool]:
-    won, now = yield from context.run_at_once(
+    won, now = yield from context.settle_from_now(
         lambda now: context.store.release([Release(message.lease, now + delay)])
     )
     if won:
@@ -80,7 +92,7 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
-    won = yield from context.run(partial(context.store.bury, [burial], context.now()))
+    won = yield from context.settle(partial(context.store.bury, [burial], context.now()))
     emit_buried(context, [message], [burial], won)
     return bool(won)
 

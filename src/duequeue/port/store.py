@@ -6,6 +6,7 @@ kind of message, that is, one queue name with one payload type.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from math import inf
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from duequeue.message import OfferOutcome
@@ -34,11 +35,15 @@ class Record(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The proof of holding a message: its id, and the fencing token and instant of the claim."""
+    """The proof of holding a message: its id, and the fencing token and instant of the claim.
+
+    The key is there because a store that locks several rows locks them in the order of their keys.
+    """
 
     id: int
     token: int
     delivered_at: int
+    key: str
 
 
 class Release(NamedTuple):
@@ -56,6 +61,16 @@ class Burial(NamedTuple):
     reason: str
 
 
+class Extended(NamedTuple):
+    """The ids of the leases that were extended, and of those that another transaction has locked.
+
+    A busy one is still held, and its extension is worth another try. All others are lost.
+    """
+
+    won: set[int]
+    busy: set[int]
+
+
 class Claimed(NamedTuple):
     """A message that a claim has just leased."""
 
@@ -65,6 +80,7 @@ class Claimed(NamedTuple):
     asked_at: int
     attempt: int
     headers: str | None
+    due_at: int
 
 
 class StoredMessage(NamedTuple):
@@ -128,8 +144,8 @@ class Store(Protocol):
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""
 
-    def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
-        """Move the end of the leases that are still held."""
+    def extend(self, leases: Sequence[Lease], until: int) -> Steps[Extended]:
+        """Move the end of the leases that are still held, without waiting for locked rows."""
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Release the messages that are still held, each for its own due time."""
@@ -190,8 +206,13 @@ class Store(Protocol):
 class Session(Protocol):
     """Runs operations, blocking. The driver's errors are raised as our own `StoreError`s."""
 
-    def run(self, operation: Operation[T]) -> T:
-        """Run one operation on one connection, in one transaction if it begins one."""
+    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+        """Run one operation on one connection, in one transaction if it begins one.
+
+        If that takes longer than `seconds`, raise `StoreUnavailable`; what the operation did may
+        then have taken effect or not. An operation that keeps or ends a lease must not wait until
+        others have given back their connections.
+        """
 
     def close(self) -> None:
         """Give every connection back."""
@@ -200,8 +221,10 @@ class Session(Protocol):
 class AsyncSession(Protocol):
     """Runs operations, awaiting."""
 
-    async def run(self, operation: Operation[T]) -> T:
-        """Run one operation on one connection, in one transaction if it begins one."""
+    async def run(
+        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+    ) -> T:
+        """Run one operation on one connection; see `Session.run`."""
 
     async def close(self) -> None:
         """Give every connection back."""
