@@ -83,7 +83,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 $(JAVA_CLASSES): $(INSTALLED)
-	@echo 'Archiving the Java classes of Spark: half a minute, the first time'
+	@echo 'Archiving the Java classes of Spark: about a minute, the first time'
 	$(BIN)/python -m tests.fixtures.java_classes
 
 $(PEERS): pyproject.toml constraints.txt bench/requirements.txt
