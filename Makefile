@@ -14,7 +14,8 @@ NODE_PEERS := bench/node/node_modules/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # What must not be split between processes has a group, such as all tests on the one Spark session.
-PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# One process more than there are cores, because tests often wait for a disk or another process.
+PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
 .PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
 
