@@ -4,6 +4,7 @@ import gc
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from math import inf
 from queue import SimpleQueue
@@ -34,6 +35,32 @@ def test_a_permit_that_is_given_back_goes_to_who_waits() -> None:
     held = permits.take(0)
     waiting = in_background(lambda: permits.take(inf))
     assert held is not None
+    held.give_back()
+    assert waiting.result(PATIENCE) is held
+
+
+def test_those_who_wait_get_permits_in_turn() -> None:
+    permits, turns = Permits(1), [0, 0, 0]
+
+    def take_turns(number: int) -> None:
+        while max(turns) < 50:
+            permit = permits.take(inf)
+            assert permit is not None
+            turns[number] += 1
+            threading.Event().wait(0.0002)  # as a commit does, which lets the others run
+            permit.give_back()
+
+    for each in [in_background(partial(take_turns, number)) for number in range(3)]:
+        each.result(PATIENCE)
+    assert min(turns) > 25
+
+
+def test_a_permit_for_somebody_who_gave_up_goes_to_the_next() -> None:
+    permits = Permits(1)
+    held = permits.take(0)
+    assert held is not None
+    assert in_background(lambda: permits.take(0.01)).result(PATIENCE) is None
+    waiting = in_background(lambda: permits.take(inf))
     held.give_back()
     assert waiting.result(PATIENCE) is held
 
