@@ -147,11 +147,11 @@ def test_undelivered_ticks_are_locked_in_the_order_of_keys(
     with Queue[str].open(store_url, "orders") as queue, psycopg.connect(store_url) as rival:
         for prefix in ("a", "b"):
             tick = CronMessage("hello", START + 9999 * DAY)
-            queue.cron.install_tick(ConfigHash("hash"), prefix, [tick])
+            queue.cron.install_tick(ConfigHash("earlier"), prefix, [tick])
         first, last = sorted(key for (key,) in rival.execute("SELECT key FROM duequeue_message"))
         # Their hashes are in another order than their keys.
-        reverse = "CASE prefix WHEN 'a' THEN 'later' ELSE 'earlier' END"
-        rival.execute(f"UPDATE duequeue_tick SET prefix = 'a', config_hash = {reverse}")
+        rival.execute("UPDATE duequeue_tick SET config_hash = 'later' WHERE prefix = 'a'")
+        rival.execute("UPDATE duequeue_tick SET prefix = 'a' WHERE prefix = 'b'")
         rival.commit()
         rival.execute("SELECT 1 FROM duequeue_message WHERE key = %s FOR UPDATE", [first])
         pausing = in_background(partial(queue.cron.pause, "a"))
