@@ -13,6 +13,8 @@ pytest_plugins = [
     "duequeue.contract.plugin",
     "tests.fixtures.grouping",
     "tests.fixtures.postgres",
+    "tests.fixtures.pgbouncer",
+    "tests.fixtures.silence",
     "tests.fixtures.spark",
 ]
 

@@ -10,18 +10,17 @@ from psycopg.conninfo import conninfo_to_dict
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.url_parts import refuse_unencoded_credentials, split_options
 
-# How long to wait for a free connection before the retry policy takes over.
-POOL_TIMEOUT = 1.0
-
-
-# These hold unless the URL says otherwise. With these keepalives, in seconds, a server that does
-# not answer counts as gone after a minute; with the system's defaults, that would take two hours.
+# These hold unless the URL says otherwise. With these keepalives, in seconds, an idle connection to
+# a server that is gone is lost after a minute; with the system's defaults, after two hours. There
+# are no keepalives while data waits to be acknowledged; tcp_user_timeout, in milliseconds, is for
+# that.
 DEFAULTS = {
     "application_name": "duequeue",
     "connect_timeout": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
 }
 
 # A queue's table swings between empty and full faster than its statistics follow. So these settings
@@ -47,6 +46,8 @@ class PostgresSettings:
     # Behind a pooler that lends a server connection for each transaction, a connection must be left
     # as it was, without settings and prepared statements.
     pooled_by_transaction: bool = False
+    # The login may only offer, through functions of the owner of the tables.
+    for_producer: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -76,10 +77,15 @@ class PostgresSettings:
         pooler = options.pop("pooler", "session")
         if pooler not in {"session", "transaction"}:
             raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+        role = options.pop("role", "any")
+        if role not in {"any", "producer"}:
+            raise ValueError(f"role in the url must be any or producer, not {role!r}")
         scheme, _, rest_of_location = location.partition(":")
         location = f"{scheme.lower()}:{rest_of_location}"  # libpq takes no other
         rest = "&".join(f"{name}={value}" for name, value in options.items())
-        return cls(f"{location}?{rest}", int(pool_size), pooler == "transaction")
+        return cls(
+            f"{location}?{rest}", int(pool_size), pooler == "transaction", role == "producer"
+        )
 
     @cached_property
     def address(self) -> Address:
@@ -100,6 +106,7 @@ class PostgresSettings:
         return arguments
 
     @property
-    def session_settings(self) -> str:
-        """The statements that are run on every new connection of ours."""
-        return "" if self.pooled_by_transaction else SESSION_SETTINGS
+    def first_statements(self) -> str:
+        """The statements that are run on every new connection of ours; the last returns a row."""
+        show = "SHOW lock_timeout"
+        return show if self.pooled_by_transaction else f"{SESSION_SETTINGS}; {show}"
