@@ -20,7 +20,7 @@ from duequeue.port.store import Burial, Lease, Record, Release, Steps
 from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.session import perform_borrowed
+from duequeue.stores.sql.postgres.session import perform
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore
@@ -117,19 +117,19 @@ def test_rows_are_locked_in_the_order_of_keys(
 ) -> None:
     settling = Settling(KIND.id, HistoryDays() if history else None)
     store = SqlStore(KIND, settling, 3000, Watermark())
-    perform = partial(perform_borrowed, ours)
+    on_ours = partial(perform, ours, None, None)
     for key in CREATED:  # one by one, so that the table has them in this order too
-        drive(store.offer([Record(key, b"1", NOW)], NOW), perform)
+        drive(store.offer([Record(key, b"1", NOW)], NOW), on_ours)
     if operation is ack_a_micro_batch:
         reach = Reach(NOW, 2**62)
-        drive(SqlBulk(KIND, settling).lease(BATCH, 9, 9, NOW, NOW + 1, reach), perform)
+        drive(SqlBulk(KIND, settling).lease(BATCH, 9, 9, NOW, NOW + 1, reach), on_ours)
         leases = []
     else:
-        leases = [each.lease for each in drive(store.claim(9, NOW, NOW + 1, TOKEN), perform)]
+        leases = [each.lease for each in drive(store.claim(9, NOW, NOW + 1, TOKEN), on_ours)]
 
     def run() -> None:
         with ours.transaction():
-            drive(operation(store, settling, leases), perform)
+            drive(operation(store, settling, leases), on_ours)
 
     with psycopg.connect(store_url) as rival:
         rival.execute("SELECT 1 FROM duequeue_message WHERE key = 'B' FOR UPDATE")
