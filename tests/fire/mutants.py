@@ -1,0 +1,2 @@
+def apply(name: str) -> None:
+    raise LookupError(name)
