@@ -16,6 +16,7 @@ import msgspec
 from duequeue import (
     AsyncQueue,
     Bury,
+    CronHandle,
     DueQueueError,
     ManualClock,
     Misfire,
@@ -194,6 +195,7 @@ class Actor:
                 self.settings.lease,
                 self.spec.seed,
                 self.stopping.is_set,
+                rest=0.002,
             )
 
 
@@ -226,7 +228,12 @@ async def walk_async(caller: Caller, traffic: Traffic, random: Random) -> None:
 
 
 def walk_alone(
-    caller: Caller, clock: ManualClock, lease: int, seed: int, stopping: Callable[[], bool]
+    caller: Caller,
+    clock: ManualClock,
+    lease: int,
+    seed: int,
+    stopping: Callable[[], bool],
+    rest: float,
 ) -> None:
     """Make calls on a clock that moves between them, by steps that often hit an end exactly."""
     random = Random(seed)
@@ -236,7 +243,7 @@ def walk_alone(
     caller.recorder.answered(number, caller.read_clock(), None)
     mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, MIXED)
     mixed.key = lambda: f"alone-{random.randrange(8)}"
-    mixed.rest = 0.002
+    mixed.rest = rest
     mixed.longest_wait = 0.02
     traffic, answer = mixed.run(stopping), None
     with contextlib.suppress(StopIteration):
@@ -247,7 +254,8 @@ def walk_alone(
                 answer = caller.call(step)
                 continue
             time.sleep(step)
-            clock.advance(timedelta(milliseconds=random.choice([0, 0, 1, 30, 150, lease])))
+            step_millis = random.choices([0, 1, 30, 150, lease], [60, 10, 15, 10, 5])[0]
+            clock.advance(timedelta(milliseconds=step_millis))
 
 
 class Runs:
@@ -308,7 +316,7 @@ class Runs:
         return verdict, self._random.choice([0, 50, 200]) if verdict == "release" else 0
 
 
-def install_cron(caller: Caller, period: int, *, last: bool) -> None:
+def install_cron(caller: Caller, period: int, *, last: bool) -> CronHandle:
     """Install the cron of the round, and record it as a call."""
 
     def payload(at: datetime) -> str:
@@ -316,7 +324,8 @@ def install_cron(caller: Caller, period: int, *, last: bool) -> None:
 
     call = Call("install", delay=period, facts={"last": last})
     number = caller.recorder.invoked(caller.actor, caller.queue_name, caller.read_clock(), call)
-    caller.queue.cron.install_periodic_tick(
+    handle: CronHandle = caller.queue.cron.install_periodic_tick(
         CRON_PREFIX, timedelta(milliseconds=period), payload, misfire=Misfire.fire_all(10_000)
     )
     caller.recorder.answered(number, caller.read_clock(), None)
+    return handle

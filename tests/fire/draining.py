@@ -13,6 +13,7 @@ TICKS = "ticks"
 # More than any lease and delay of a round. It passes in full only if something is stuck.
 PATIENCE = 12.0
 PAUSE = 0.05
+EVERYTHING = 1_000_000
 
 
 def drain(
@@ -22,45 +23,41 @@ def drain(
     recorder: Recorder,
     keys: Callable[[], set[str]],
 ) -> None:
-    """Receive and ack whatever comes, then look at what is left."""
-    actor = Actor(
-        process, ActorSpec(f"drain {queue_name}", "caller", queue_name, 0), settings, recorder
-    )
+    """Open a queue and empty it."""
+    spec = ActorSpec(f"drain {queue_name}", "caller", queue_name, 0)
+    actor = Actor(process, spec, settings, recorder)
     with Queue.open(settings.url, queue_name, **actor.options()) as queue:
-        caller = Caller(recorder, process, actor.spec.name, queue_name, queue, actor.clock.read)
+        caller = Caller(recorder, process, spec.name, queue_name, queue, actor.clock.read)
         if queue_name == TICKS:
-            install_cron(caller, settings.period, last=True)
-            queue.cron.close()
-        empty = _empty(caller)
-        if not empty:
-            recorder_keys = sorted(key for key in keys() if caller.call(Call("contains", key)))
-            _record(caller, "leftover", recorder_keys)
-        caller.call(Call("buried", limit=1_000_000))
-        if settings.history:
-            caller.call(Call("history", limit=1_000_000))
+            install_cron(caller, settings.period, last=True).close()
+        finish(caller, settings, keys, PATIENCE)
 
 
-def _empty(caller: Caller) -> bool:
+def finish(
+    caller: Caller, settings: Settings, keys: Callable[[], set[str]], patience: float
+) -> None:
+    """Receive and ack whatever comes, then look at what is left."""
+    if not _empty(caller, patience):
+        left = sorted(key for key in keys() if caller.call(Call("contains", key)))
+        clock = caller.read_clock()
+        number = caller.recorder.invoked(caller.actor, caller.queue_name, clock, Call("leftover"))
+        caller.recorder.answered(number, clock, left)
+    caller.call(Call("buried", limit=EVERYTHING))
+    if settings.history:
+        caller.call(Call("history", limit=EVERYTHING))
+
+
+def _empty(caller: Caller, patience: float) -> bool:
     """Ack what comes until nothing waits; return False if something does not come."""
-    gives_up_at = time.monotonic() + PATIENCE
+    gives_up_at = time.monotonic() + patience
     while time.monotonic() < gives_up_at:
         found = caller.call(Call("poll", limit=100))
         if found:
             caller.call(Call("ack_many", deliveries=[each.id for each in found]))
             continue
         left = caller.call(Call("stats"))
-        if left and _is_empty(caller, left):
+        # Crons put ticks in ahead of time.
+        if left and left["waiting" if caller.queue_name == TICKS else "total"] == 0:
             return True
         time.sleep(PAUSE)
     return False
-
-
-def _is_empty(caller: Caller, left: dict[str, int]) -> bool:
-    # Crons put ticks in ahead of time.
-    return left["waiting" if caller.queue_name == TICKS else "total"] == 0
-
-
-def _record(caller: Caller, do: str, answer: object) -> None:
-    recorder, clock = caller.recorder, caller.read_clock()
-    number = recorder.invoked(caller.actor, caller.queue_name, clock, Call(do))
-    recorder.answered(number, clock, answer)

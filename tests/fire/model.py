@@ -41,7 +41,17 @@ NOTHING = Stored()
 
 def offered(stored: Stored, call: Call) -> tuple[str, Stored]:
     """Return the outcome of an offer, and what is stored then."""
-    fresh = stored._replace(
+    if not stored.present:
+        return "created", written(stored, call)
+    same = stored.payload == call.payload and stored.asked == call.due
+    if same or not call.replace:
+        return "ignored", stored
+    return "updated", written(stored, call)
+
+
+def written(stored: Stored, call: Call) -> Stored:
+    """Return what is stored after an offer that was not ignored."""
+    return stored._replace(
         present=True,
         payload=call.payload,
         asked=call.due,
@@ -51,12 +61,6 @@ def offered(stored: Stored, call: Call) -> tuple[str, Stored]:
         holder=NOBODY,
         undone=(),
     )
-    if not stored.present:
-        return "created", fresh
-    same = stored.payload == call.payload and stored.asked == call.due
-    if same or not call.replace:
-        return "ignored", stored
-    return "updated", fresh
 
 
 def claimable(stored: Stored, now: int) -> bool:

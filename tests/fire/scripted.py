@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from duequeue import ManualClock, Queue
+from duequeue import CronHandle, ManualClock, Queue
 from duequeue.consumer.consumer import Consumer
 from duequeue.instants import from_millis, to_millis
-from tests.fire.actors import RETRIES, Runs, Settings, install_cron
+from tests.fire.actors import RETRIES, Runs, Settings, install_cron, walk_alone
 from tests.fire.calling import Caller
 from tests.fire.clocks import reader_of
+from tests.fire.draining import finish
 from tests.fire.entries import Call
 from tests.fire.recorder import Recorder
 
@@ -24,13 +25,21 @@ GRACE = timedelta(seconds=30)
 class Scripted:
     """The queues and consumers that the tour has this process open."""
 
-    def __init__(self, process: str, settings: Settings, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        process: str,
+        settings: Settings,
+        recorder: Recorder,
+        recorded_keys: Callable[[], set[str]],
+    ) -> None:
         self._process = process
         self._settings = settings
         self._recorder = recorder
+        self._recorded_keys = recorded_keys
         self._clock = ManualClock(from_millis(settings.epoch))
         self._callers: dict[str, Caller] = {}
         self._consumers: dict[str, Consuming] = {}
+        self._crons: dict[str, CronHandle] = {}
 
     def obey(self, order: str) -> Callable[..., Any]:
         """Return the method for an order."""
@@ -40,13 +49,13 @@ class Scripted:
     def _unknown(self, **facts: Any) -> None:
         raise LookupError(f"no such order: {facts}")
 
-    def open(self, actor: str, queue: str) -> None:
+    def open(self, actor: str, queue: str, poll_interval: int) -> None:
         """Open a queue for an actor."""
         opened: Queue[Any] = Queue.open(
             self._settings.url,
             queue,
             lease=timedelta(milliseconds=self._settings.lease),
-            poll_interval=timedelta(milliseconds=300),
+            poll_interval=timedelta(milliseconds=poll_interval),
             clock=self._clock,
             retry=RETRIES,
             history=self._settings.history,
@@ -67,9 +76,40 @@ class Scripted:
             return None
         return caller.call(made)
 
+    def walk(self, actor: str, calls: int, seed: int) -> None:
+        """Make random calls, alone on the queue."""
+        left = iter(range(calls))
+        walk_alone(
+            self._callers[actor],
+            self._clock,
+            self._settings.lease,
+            seed,
+            lambda: next(left, None) is None,
+            rest=1e-6,
+        )
+
+    def finish(self, actor: str) -> None:
+        """Receive whatever is left, and look at what does not come."""
+        finish(self._callers[actor], self._settings, self._recorded_keys, patience=0.5)
+
+    def accept(self, actor: str) -> None:
+        """Receive and ack whatever is due."""
+        caller = self._callers[actor]
+        while found := caller.call(Call("poll", limit=100)):
+            caller.call(Call("ack_many", deliveries=[each.id for each in found]))
+
     def install(self, actor: str, *, last: bool) -> None:
         """Install the cron."""
-        install_cron(self._callers[actor], self._settings.period, last=last)
+        caller = self._callers[actor]
+        self._crons[actor] = install_cron(caller, self._settings.period, last=last)
+
+    def refresh(self, actor: str) -> None:
+        """Have the cron create what is missing."""
+        self._crons[actor].refresh()
+
+    def close(self, actor: str) -> None:
+        """Close the cron of this node."""
+        self._crons[actor].close()
 
     def consume(self, actor: str, concurrency: int, batch: int) -> None:
         """Start a consumer whose handlers wait until they are let go."""
@@ -98,7 +138,7 @@ class Scripted:
         self._consumers[actor].gate.set()
 
     def stop_consumer(self, actor: str) -> None:
-        """Stop a consumer in good order."""
+        """Stop a consumer in good order, with its handlers ending once the rest is given back."""
         self._consumers[actor].stop()
 
 
@@ -115,7 +155,11 @@ class Consuming:
         )
 
     def stop(self) -> None:
-        self.consumer.stop(GRACE)
+        stopping = threading.Thread(target=self.consumer.stop, args=(GRACE,))
+        stopping.start()
+        _until(lambda: self.consumer.in_hand <= len(self.running), GRACE.total_seconds())
+        self.gate.set()
+        stopping.join()
         self._runs.end(self._number)
 
     def _handle(self, delivery: Any) -> None:

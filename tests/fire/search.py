@@ -121,6 +121,8 @@ class Search:
             elif self.broken is Broken.OUTCOME and operation.do != "burials":
                 yield after
                 yield stored
+                if operation.do == "offer":
+                    yield model.written(stored, operation.call)
             elif self.broken is Broken.BURIAL and operation.do == "burials":
                 yield stored
 

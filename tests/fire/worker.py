@@ -59,7 +59,7 @@ class Worker:
         self._actors = [
             Actor(spec.name, each, spec.settings, self._recorder) for each in spec.actors
         ]
-        self._scripted = Scripted(spec.name, spec.settings, self._recorder)
+        self._scripted = Scripted(spec.name, spec.settings, self._recorder, self._keys)
         self._orders: dict[str, Callable[..., Any]] = {
             "stop": self.stop,
             "jump": self.jump,
