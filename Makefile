@@ -10,7 +10,7 @@ NODE_PEERS := bench/node/node_modules/.installed
 # What must not be split between processes has a group, such as all tests on the one Spark session.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention clean
+.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -25,6 +25,9 @@ test: install  ## Run the tests, on real servers they start themselves
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
+
+fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
+	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
 
 check: install  ## Check format, lint, types and layers
 	$(BIN)/ruff format --check

@@ -29,7 +29,15 @@ from tests.fire.calling import Caller, described
 from tests.fire.clocks import SkewedClock, reader_of
 from tests.fire.entries import Call
 from tests.fire.recorder import Recorder
-from tests.fire.traffic import MIXED, POLLING, PRODUCING, Mixed, Traffic
+from tests.fire.traffic import (
+    EXTENDS_ENDED_LEASES,
+    MIXED,
+    POLLING,
+    PRODUCING,
+    SETS_ITS_CLOCK_BACK,
+    Mixed,
+    Traffic,
+)
 
 CRON_PREFIX = "beat"
 RETRIES = RetryPolicy(budget=timedelta(seconds=5))
@@ -243,6 +251,7 @@ def walk_alone(
     caller.recorder.answered(number, caller.read_clock(), None)
     mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, MIXED)
     mixed.key = lambda: f"alone-{random.randrange(8)}"
+    mixed.extends_ended_leases = EXTENDS_ENDED_LEASES
     mixed.rest = rest
     mixed.longest_wait = 0.02
     traffic, answer = mixed.run(stopping), None
@@ -254,8 +263,9 @@ def walk_alone(
                 answer = caller.call(step)
                 continue
             time.sleep(step)
-            step_millis = random.choices([0, 1, 30, 150, lease], [60, 10, 15, 10, 5])[0]
-            clock.advance(timedelta(milliseconds=step_millis))
+            back = -200 if SETS_ITS_CLOCK_BACK else 0
+            millis = random.choices([0, 1, 30, 150, lease, back], [60, 10, 15, 10, 5, 3])[0]
+            clock.advance(timedelta(milliseconds=millis))
 
 
 class Runs:
@@ -268,8 +278,11 @@ class Runs:
         seed: int,
         verdicts: dict[str, int] = VERDICTS,
         longest: float = 1.3,
+        *,
+        clock_runs: bool = True,
     ) -> None:
         self._caller = caller
+        self._clock_runs = clock_runs
         self._recorder = caller.recorder
         self._verdicts = verdicts
         self._longest = lease * longest / 1000
@@ -278,7 +291,7 @@ class Runs:
 
     def begin(self) -> int:
         """Record that the consumer starts, and return the number of that call."""
-        return self._invoked(Call("consume"))
+        return self._invoked(Call("consume", facts={"clock_runs": self._clock_runs}))
 
     def end(self, number: int) -> None:
         """Record that the consumer has stopped."""

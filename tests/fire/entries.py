@@ -26,6 +26,10 @@ class Call(msgspec.Struct, omit_defaults=True):
     received: "Delivered | None" = None
     facts: dict[str, Any] = {}
 
+    def __str__(self) -> str:
+        given: dict[str, Any] = msgspec.to_builtins(self)
+        return " ".join(f"{name}={value}" for name, value in given.items() if name != "do")
+
 
 class Delivered(msgspec.Struct):
     """A delivery as its receiver saw it; `id` names it in later calls."""

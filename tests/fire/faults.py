@@ -74,6 +74,7 @@ def disk_full(scene: Scene, process: str) -> None:
         disk.fill()
         time.sleep(scene.random.uniform(0.2, 0.8))
         disk.free()
+        scene.ground.revive()
 
 
 def crash(scene: Scene, process: str) -> None:
@@ -100,7 +101,8 @@ FAULTS = {
     "pause": Fault(pause, aimed=True),
     "clock": Fault(clock, aimed=True, loses_replies=False),
     "lock": Fault(lock),
-    "disk full": Fault(disk_full),
+    # A server without space for its log ends, as in a crash.
+    "disk full": Fault(disk_full, undoes_leases=True),
     "crash": Fault(crash, undoes_leases=True),
     "cut": Fault(cut),
     "black hole": Fault(black_hole),

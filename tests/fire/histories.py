@@ -39,11 +39,10 @@ class Operation:
     after: "Operation | None" = None
 
     def __str__(self) -> str:
-        ended = "       never" if self.ended == FOREVER else f"{self.ended / 1e6:12.6f}"
+        ended = "never" if self.ended == FOREVER else f"{self.ended / 1e6:.6f}"
         facts = self.delivered or self.call
-        return (
-            f"{self.began / 1e6:12.6f} {ended} {self.made_by:14} {self.do} {facts} -> {self.answer}"
-        )
+        words = f"{self.began / 1e6:.6f} to {ended:>12} {self.made_by:10} {self.do} {facts}"
+        return words if self.do == "claim" else f"{words} -> {self.answer}"
 
 
 @dataclass
@@ -171,11 +170,13 @@ def _add_run(history: History, made: Made, logs: Logs) -> None:
     delivered = made.call.received
     assert delivered is not None
     consumer = history.consumers[made.process, made.actor]
-    set_back = _set_back(made, consumer, logs)
+    moves = _moves(consumer, logs)
+    set_back = sum(move for move in moves if move < 0)
     # Its consumer extends the lease, but if the clock was set back, to an earlier instant.
     lease = msgspec.structs.replace(delivered, until=delivered.until + set_back)
     call = Call("claim", delivered.key)
-    operation = Operation("claim", call, consumer.began, made.began, made.name)
+    polled = consumer.began if moves else _polled(made, consumer)
+    operation = Operation("claim", call, polled, made.began, made.name)
     history.keys[delivered.key].append(replace(operation, delivered=lease))
     if not made.known:
         return
@@ -196,14 +197,26 @@ def _add_run(history: History, made: Made, logs: Logs) -> None:
     history.keys[delivered.key].append(settling)
 
 
-def _set_back(run: Made, consumer: Made, logs: Logs) -> int:
-    """Return by how much the clock of a consumer was set back in its time, as a negative number."""
-    moved = [
+def _polled(run: Made, consumer: Made) -> int:
+    """Return the earliest that a consumer can have polled the message of a run.
+
+    A running clock read the instant of the delivery then, to the millisecond. One that stands still
+    says nothing about it.
+    """
+    if not consumer.call.facts.get("clock_runs"):
+        return consumer.began
+    assert run.call.received is not None
+    ago = run.clock_low - run.call.received.at + 2
+    return max(consumer.began, run.began - ago * 1000)
+
+
+def _moves(consumer: Made, logs: Logs) -> list[int]:
+    """Return by how much the clock of a consumer was moved, each time."""
+    return [
         note.facts["now"] - note.facts["was"]
         for process, note in logs.events("clock")
-        if process == run.process and note.actor == run.actor and note.at >= consumer.began
+        if process == consumer.process and note.actor == consumer.actor
     ]
-    return sum(each for each in moved if each < 0)
 
 
 def _mishaps(consumer: Made, logs: Logs) -> Iterator[int]:

@@ -41,6 +41,10 @@ class Made:
     def name(self) -> str:
         return f"{self.process}#{self.number}"
 
+    def __str__(self) -> str:
+        words = f"{self.name:10} at {self.clock_low} {self.call.do} {self.call}"
+        return f"{words} -> {self.error or self.answer}"
+
     def delivered(self) -> list[Delivered]:
         """Return the answer of a poll."""
         return msgspec.convert(self.answer or [], list[Delivered])

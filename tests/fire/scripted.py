@@ -148,7 +148,7 @@ class Consuming:
     def __init__(self, caller: Caller, lease: int, concurrency: int, batch: int) -> None:
         self.gate = threading.Event()
         self.running: list[Any] = []
-        self._runs = Runs(caller, lease, 0, verdicts={"ack": 1}, longest=0.0)
+        self._runs = Runs(caller, lease, 0, verdicts={"ack": 1}, longest=0.0, clock_runs=False)
         self._number = self._runs.begin()
         self.consumer: Consumer[Any] = caller.queue.consume(
             self._handle, concurrency=concurrency, batch=batch

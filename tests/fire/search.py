@@ -59,13 +59,17 @@ class Search:
     ) -> Iterator[tuple[int, Stored]]:
         left = [(index, each) for index, each in enumerate(order) if not done >> index & 1]
         first_end = min((each.ended for _, each in left if each.required), default=FOREVER)
+        before: Operation | None = None
         for index, each in left:
-            if each.began > first_end:
+            if each.began > first_end or each is before:
                 continue
+            before = each  # an operation may be here several times, and one of them is enough
             if each.after is not None and not done >> indices[id(each.after)] & 1:
                 continue
             for after in self._effects(stored, each):
-                yield done | 1 << index, after
+                # What need not happen and changes nothing makes no difference.
+                if each.required or after != stored:
+                    yield done | 1 << index, after
         for after in self._unseen(stored, first_end):
             yield done, after
 

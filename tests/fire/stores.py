@@ -6,6 +6,7 @@ apply to it.
 
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from tests.fire.proxy import Proxy
 from tests.fixtures.postgres import SETTINGS, OwnPostgresServer, own_server
 
 SQLITE_MEGABYTES = 64
+POSTGRES_MEGABYTES = 1024
+ANSWERS_WITHIN = 60
 
 
 class Ground:
@@ -46,6 +49,9 @@ class Ground:
     def crash(self) -> None:
         """End the server without a warning, and start it again."""
         raise NotImplementedError
+
+    def revive(self) -> None:
+        """Make sure that a server that gave up is there again."""
 
     def hold(self) -> AbstractContextManager[object]:
         """Let a foreign transaction hold what the workers want."""
@@ -92,9 +98,10 @@ class PostgresGround(Ground):
 
     has_network = True
 
-    def __init__(self, server: OwnPostgresServer, proxy: Proxy) -> None:
+    def __init__(self, server: OwnPostgresServer, proxy: Proxy, disk: Disk | None = None) -> None:
         self._server = server
         self._proxy = proxy
+        self._disk = disk
         self._url = ""
 
     def fresh_url(self) -> str:
@@ -103,11 +110,28 @@ class PostgresGround(Ground):
         return self._proxy.through(self._url)
 
     @property
+    def disk(self) -> Disk | None:
+        return self._disk
+
+    @property
     def proxy(self) -> Proxy:
         return self._proxy
 
     def crash(self) -> None:
         self._server.restart("immediate")
+
+    def revive(self) -> None:
+        """Wait for a server that recovers, and start one that could not for lack of space."""
+        for _ in range(ANSWERS_WITHIN):
+            if not self._server.is_running():
+                self._server.start()
+            try:
+                psycopg.connect(self._server.admin_url, connect_timeout=1).close()
+            except psycopg.OperationalError:
+                time.sleep(1)
+            else:
+                return
+        raise RuntimeError("the server does not answer any more")
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -135,8 +159,16 @@ def sqlite_ground(folder: Path) -> Iterator[Ground]:
 
 @contextmanager
 def postgres_ground(folder: Path) -> Iterator[Ground]:
-    with own_server(SETTINGS) as server, closing(Proxy(server.admin_url)) as proxy:
-        yield PostgresGround(server, proxy)
+    # The server runs as another user if we are root, and has to reach its folder.
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.parent.chmod(0o755)
+    folder.chmod(0o755)
+    with (
+        small_disk(folder / "disk", POSTGRES_MEGABYTES) as disk,
+        own_server(SETTINGS, disk.folder if disk else None) as server,
+        closing(Proxy(server.admin_url)) as proxy,
+    ):
+        yield PostgresGround(server, proxy, disk)
 
 
 @dataclass(frozen=True)
@@ -151,6 +183,7 @@ STORES: Mapping[str, StoreEntry] = {
     "memory": StoreEntry(memory_ground, ("pause", "clock")),
     "sqlite": StoreEntry(sqlite_ground, ("kill", "pause", "clock", "lock", "disk full")),
     "postgres": StoreEntry(
-        postgres_ground, ("kill", "pause", "clock", "lock", "crash", "cut", "black hole")
+        postgres_ground,
+        ("kill", "pause", "clock", "lock", "crash", "cut", "black hole", "disk full"),
     ),
 }
