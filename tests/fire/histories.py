@@ -16,8 +16,6 @@ from tests.fire.logs import FOREVER, Logs, Made, Window
 
 SETTLING = ("ack", "extend", "release", "bury")
 CHANGING = ("offer", "drop", "revive", *SETTLING)
-# A message that a consumer fetched and then lost leaves no trace. It may happen to it repeatedly.
-LOST_BY_A_CONSUMER = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +47,15 @@ class Operation:
 class History:
     """The operations on the keys of one queue, and what may have happened unseen.
 
-    `unseen` holds when polls began whose answers nobody saw. Each may have leased any message.
-    `given_back` holds when consumers began, which may lease a message and give it back.
+    From `unseen_since` on there were polls whose answers nobody saw, and which may have leased any
+    message. From `given_back_since` on there were consumers, which may lease a message and give it
+    back before anybody sees it.
     """
 
     queue: str
     keys: dict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
-    unseen: list[int] = field(default_factory=list)
-    given_back: list[int] = field(default_factory=list)
+    unseen_since: int = FOREVER
+    given_back_since: int = FOREVER
     crashes: list[Window] = field(default_factory=list)
     consumers: dict[tuple[str, str], Made] = field(default_factory=dict)
     deliveries: dict[str, Delivered] = field(default_factory=dict)
@@ -76,7 +75,6 @@ def history_of(queue: str, calls: list[Made], logs: Logs) -> History:
     for made in calls:
         if made.call.do in {"stats", "buried"} and made.known:
             _add_for_every_key(history, made)
-    history.unseen.sort()
     return history
 
 
@@ -95,10 +93,11 @@ def _add(history: History, made: Made, logs: Logs) -> None:
     match made.call.do:
         case "poll":
             _add_poll(history, made)
-            history.unseen += [made.began] * lost_replies
+            if lost_replies or not made.known:
+                history.unseen_since = min(history.unseen_since, made.began)
         case "consume":
-            history.given_back.append(made.began)
-            history.unseen += list(_mishaps(made, logs)) * LOST_BY_A_CONSUMER
+            history.given_back_since = min(history.given_back_since, made.began)
+            history.unseen_since = min(history.unseen_since, *_mishaps(made, logs), FOREVER)
         case "run":
             _add_run(history, made, logs)
         case _:
@@ -153,10 +152,7 @@ def _batch(made: Made) -> Iterator[Operation]:
 
 
 def _add_poll(history: History, made: Made) -> None:
-    if not made.known:
-        history.unseen.append(made.began)
-        return
-    for delivered in made.delivered():
+    for delivered in made.delivered() if made.known else ():
         call = Call("claim", delivered.key)
         operation = Operation("claim", call, made.began, made.ended, made.name)
         history.keys[delivered.key].append(replace(operation, delivered=delivered))

@@ -33,7 +33,6 @@ class Stored(NamedTuple):
     burials: tuple[str, ...] = ()
     undone: tuple[tuple[int, int, str], ...] = ()
     gone: tuple[str, int, int] | None = None
-    unseen: int = 0
 
 
 NOTHING = Stored()
@@ -86,7 +85,7 @@ def holds(stored: Stored, delivery: str) -> bool:
 
 def removed(stored: Stored) -> Stored:
     """Return what is stored once the message has left the queue."""
-    left = NOTHING._replace(burials=stored.burials, unseen=stored.unseen)
+    left = NOTHING._replace(burials=stored.burials)
     if not stored.present:
         return left._replace(gone=stored.gone)
     return left._replace(gone=(stored.payload, stored.asked, stored.attempt))

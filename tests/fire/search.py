@@ -5,7 +5,6 @@ the operations that may come next, and remembers where it has been. If it is tol
 is broken, it allows what that promise forbids; so it finds out which promise is.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +35,7 @@ class Search:
 
     def succeeds(self) -> bool:
         """Return whether there is an order in which every answer is right."""
-        order = sorted(self.operations, key=lambda each: (not each.required, each.ended))
+        order = sorted(self.operations, key=_likelihood)
         indices = {id(each): index for index, each in enumerate(order)}
         required = sum(1 << index for index, each in enumerate(order) if each.required)
         start = (0, NOTHING)
@@ -85,11 +84,10 @@ class Search:
         """Return what may happen without a trace in the logs."""
         # Each counts as an attempt, so there is no use for more of them than attempts were seen.
         useful = stored.present and stored.attempt < self._most_attempts
-        if useful and bisect_left(self.history.unseen, until) > stored.unseen:
+        if useful and self.history.unseen_since < until:
             # Its lease ends later than the one before it, so `until` stays as a lower bound.
-            lease = model.claimed(stored, SOMEBODY, stored.until)
-            yield lease._replace(unseen=stored.unseen + 1)
-        if stored.holder != NOBODY and any(began < until for began in self.history.given_back):
+            yield model.claimed(stored, SOMEBODY, stored.until)
+        if stored.holder != NOBODY and self.history.given_back_since < until:
             yield stored._replace(holder=NOBODY)
         match self.broken:
             case Broken.LOST if stored.present:
@@ -181,6 +179,16 @@ class Search:
                 holder=holder,
                 undone=stored.undone[:index],
             )
+
+
+def _likelihood(operation: Operation) -> tuple[bool, int, bool, int]:
+    """Sort what must come soon before what may come at any time, and the likely before the rest.
+
+    A call that settled a message and has no answer most likely succeeded. A second offer of what
+    was offered already is the least likely.
+    """
+    unlikely = not operation.required and operation.do not in SETTLING
+    return (not operation.required, operation.ended, unlikely, operation.began)
 
 
 def _answered(stored: Stored, operation: Operation) -> tuple[object, Stored]:
