@@ -233,7 +233,8 @@ def _add_for_every_key(history: History, made: Made) -> None:
         burials[key].append(payload)
     for key in {*history.keys, *burials}:
         if made.call.do == "buried":
-            call, answer = Call("burials", key), tuple(burials[key])
+            # They are listed by the time of their burial, and clocks differ.
+            call, answer = Call("burials", key), sorted(burials[key])
             history.keys[key].append(_operation(made, "burials", call, answer))
         elif made.answer["total"] == 0:
             history.keys[key].append(_operation(made, "contains", Call("contains", key), False))

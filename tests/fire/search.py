@@ -203,4 +203,4 @@ def _answered(stored: Stored, operation: Operation) -> tuple[object, Stored]:
         case "contains":
             return stored.present, stored
         case _:
-            return stored.burials, stored
+            return sorted(stored.burials), stored
