@@ -22,8 +22,11 @@ def judge_runs(history: History, calls: list[Made], logs: Logs) -> Iterator[Viol
 
 
 def _took(other: Operation, run: Made) -> bool:
-    """Return whether a delivery happened within a run of another one, for certain."""
-    return other.do == "claim" and run.began < other.began and other.ended < run.ended
+    """Return whether the same message was delivered once more within a run, for certain."""
+    mine, its = run.call.received, other.delivered
+    if mine is None or its is None or (its.payload, its.due) != (mine.payload, mine.due):
+        return False
+    return its.attempt > mine.attempt and run.began < other.began and other.ended < run.ended
 
 
 def _excused(run: Made, other: Operation, history: History, logs: Logs) -> bool:
@@ -44,6 +47,6 @@ def _excused(run: Made, other: Operation, history: History, logs: Logs) -> bool:
         and each.answer not in {"ignored", False}
         and each.began < other.ended
         for each in history.keys[received.key]
-        if each.made_by != run.name and each.ended > run.began
+        if each.made_by != run.name and each.ended > fetched
     )
     return disturbed or stalled or skewed or taken_away
