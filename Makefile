@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+JAVA_CLASSES := $(VENV)/spark.jsa
 BENCH := .venv-bench
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
+
+# Tests start hundreds of Python processes, which should not each compile the same modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # What must not be split between processes has a group, such as all tests on the one Spark session.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
@@ -20,7 +24,7 @@ install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 version: install  ## Show which Python everything here runs on
 	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
 
-test: install  ## Run the tests, on real servers they start themselves
+test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
 	$(BIN)/pytest $(PARALLEL)
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
@@ -29,10 +33,11 @@ test-quick: install  ## Run the unit tests, and the contract on memory and SQLit
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
 
-check: install  ## Check format, lint, types and layers
+check: install  ## Check format, lint, types (of the documentation too) and layers
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/pytest --quiet tests/docs/test_types.py
 	$(BIN)/lint-imports --no-logo
 
 demo: install  ## Watch a queue at work, then read the report on it
@@ -63,6 +68,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[postgres,dev]' --constraint constraints.txt
 	touch $@
+
+$(JAVA_CLASSES): $(INSTALLED)
+	@echo 'Archiving the Java classes of Spark: half a minute, the first time'
+	$(BIN)/python -m tests.fixtures.java_classes
 
 $(PEERS): pyproject.toml constraints.txt bench/requirements.txt
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)

@@ -13,6 +13,7 @@ pytest_plugins = [
     "duequeue.contract.plugin",
     "tests.fixtures.grouping",
     "tests.fixtures.postgres",
+    "tests.fixtures.pgbouncer",
     "tests.fixtures.spark",
 ]
 

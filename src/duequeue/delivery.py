@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
+
+from typing_extensions import TypeVar
 
 from duequeue.drive.actions import Flow
 from duequeue.errors import DueQueueError
@@ -13,7 +15,7 @@ from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 class Delivery(LeasedMessage[T]):

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 from functools import partial
+from math import inf
 from typing import NamedTuple, TypeVar
 
 from duequeue.backends import backend_for
@@ -69,7 +70,7 @@ class History(Closing):
         open_table = partial(backend.open_history, migrate=checked_flag(migrate, "migrate"))
         session = backend.session()
         try:
-            table = drive(retrying(policy, open_table), performer(session))
+            table = drive(retrying(policy, open_table, try_seconds=inf), performer(session))
         except BaseException:
             session.close()
             raise
@@ -128,7 +129,7 @@ class History(Closing):
 
     def _run(self, operation: Operation[T]) -> T:
         self._lifetime.check()
-        return drive(retrying(self._retry, operation), performer(self._session))
+        return drive(retrying(self._retry, operation, try_seconds=inf), performer(self._session))
 
 
 def _day_millis(day: date) -> int:

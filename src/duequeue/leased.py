@@ -1,13 +1,15 @@
 """What both kinds of delivery know about their message."""
 
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from duequeue.headers import decode_headers
 from duequeue.instants import from_millis
-from duequeue.port.store import Claimed
+from duequeue.port.store import Claimed, Lease
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 class LeasedMessage(Generic[T]):
@@ -29,6 +31,14 @@ class LeasedMessage(Generic[T]):
         "queue_name",
         "settled",
     )
+
+    queue_name: str
+    key: str
+    payload: T
+    attempt: int
+    lease: Lease
+    settled: bool
+    lost: bool
 
     def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
         self.queue_name = queue_name

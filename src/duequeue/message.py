@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from duequeue.errors import PayloadTooLarge
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 MAX_KEY_LENGTH = 200
 MAX_NAME_LENGTH = 100

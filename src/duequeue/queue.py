@@ -23,6 +23,7 @@ from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
+from duequeue.flows.opening import QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
@@ -31,6 +32,7 @@ from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
 T = TypeVar("T", default=Any)
+P = TypeVar("P")
 R = TypeVar("R")
 
 
@@ -50,13 +52,26 @@ class Queue(Closing, Generic[T]):
         self._cron = Cron(self._drive, context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
 
+    # A type variable of the method, because type checkers cannot solve that of the class here.
+    @overload
+    @classmethod
+    def open(
+        cls, url: str, name: str, *, codec: Codec[P] | type[P], **options: Unpack[QueueOptions]
+    ) -> "Queue[P]": ...
+
+    @overload
+    @classmethod
+    def open(
+        cls, url: str, name: str, *, codec: None = None, **options: Unpack[QueueOptions]
+    ) -> "Queue[Any]": ...
+
     @classmethod
     def open(
         cls,
         url: str,
         name: str,
         *,
-        codec: Codec[T] | type[T] | None = None,
+        codec: Codec[Any] | type[Any] | None = None,
         lease: timedelta = timedelta(minutes=5),
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
@@ -64,7 +79,7 @@ class Queue(Closing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
-    ) -> "Queue[T]":
+    ) -> "Queue[Any]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
         backend = backend_for(url)
         checked = opening.checked(
@@ -127,6 +142,12 @@ class Queue(Closing, Generic[T]):
     def try_poll_many(self, limit: int) -> list[Delivery[T]]:
         """Lease up to `limit` due messages, in due order."""
         return self._drive(polling.try_poll_many(self._context, self._wrap, limit))
+
+    @overload
+    def poll(self, timeout: None = None) -> Delivery[T]: ...
+
+    @overload
+    def poll(self, timeout: timedelta | float) -> Delivery[T] | None: ...
 
     def poll(self, timeout: timedelta | float | None = None) -> Delivery[T] | None:
         """Wait until a message is due and lease it; return None once the timeout has passed."""

@@ -23,6 +23,7 @@ from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
 from duequeue.flows.context import Context
+from duequeue.flows.opening import QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
@@ -32,6 +33,7 @@ from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
 T = TypeVar("T", default=Any)
+P = TypeVar("P")
 R = TypeVar("R")
 
 
@@ -52,13 +54,26 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._closing: asyncio.Task[None] | None = None
 
+    # A type variable of the method, because type checkers cannot solve that of the class here.
+    @overload
+    @classmethod
+    def open(
+        cls, url: str, name: str, *, codec: Codec[P] | type[P], **options: Unpack[QueueOptions]
+    ) -> "OpeningQueue[AsyncQueue[P]]": ...
+
+    @overload
+    @classmethod
+    def open(
+        cls, url: str, name: str, *, codec: None = None, **options: Unpack[QueueOptions]
+    ) -> "OpeningQueue[AsyncQueue[Any]]": ...
+
     @classmethod
     def open(
         cls,
         url: str,
         name: str,
         *,
-        codec: Codec[T] | type[T] | None = None,
+        codec: Codec[Any] | type[Any] | None = None,
         lease: timedelta = timedelta(minutes=5),
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
@@ -66,7 +81,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
-    ) -> "OpeningQueue[AsyncQueue[T]]":
+    ) -> "OpeningQueue[AsyncQueue[Any]]":
         """Open a queue: `await` this, or use it in an `async with` block."""
         return OpeningQueue(
             opening.checked(
@@ -125,6 +140,12 @@ class AsyncQueue(AsyncClosing, Generic[T]):
     async def try_poll_many(self, limit: int) -> list[AsyncDelivery[T]]:
         """Lease up to `limit` due messages, in due order."""
         return await self._drive(polling.try_poll_many(self._context, self._wrap, limit))
+
+    @overload
+    async def poll(self, timeout: None = None) -> AsyncDelivery[T]: ...
+
+    @overload
+    async def poll(self, timeout: timedelta | float) -> AsyncDelivery[T] | None: ...
 
     async def poll(self, timeout: timedelta | float | None = None) -> AsyncDelivery[T] | None:
         """Wait until a message is due and lease it; return None once the timeout has passed."""

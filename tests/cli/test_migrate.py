@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from duequeue import Queue, SchemaError
+from duequeue.stores.sql.postgres.roles import roles_script
 from tests.cli.command import run
 
 
@@ -41,6 +42,14 @@ def test_the_printed_statements_make_the_same_tables(empty_url: str) -> None:
         with psycopg.connect(empty_url) as connection:
             connection.execute(printed.stdout)
     Queue.open(empty_url, "orders", migrate=False).close()
+
+
+def test_the_printed_roles_are_those_of_the_store(tmp_path: Path) -> None:
+    printed = run("migrate", "--roles", "--url", "postgresql://nowhere.example/app")
+    assert (printed.returncode, printed.stdout) == (0, f"{roles_script()}\n")
+    refused = run("migrate", "--roles", "--url", f"sqlite:///{tmp_path / 'queue.db'}")
+    assert refused.returncode == 1
+    assert "--roles is for PostgreSQL" in refused.stderr
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from select import select
@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import History, Queue
-from duequeue.cli import main
+from duequeue.cli import main, pipeline
 from duequeue.cli.address import URL_VARIABLE
-from duequeue.cli.pipeline import archive, replay
+from duequeue.cli.pipeline import archive, replay, report
 from duequeue.cli.pipeline.progress_line import ProgressLine
 from duequeue.cli.pipeline.running import INTERRUPTED, Running, print_result, reason, run_until_done
 from duequeue.cli.stop_requests import Signals
@@ -41,18 +41,6 @@ def test_archive_and_report(spark: SparkSession, url: str, tmp_path: Path) -> No
     assert reported.returncode == 0, reported.stderr
     assert reported.stdout.endswith(f"reported on 2 messages: {page}\n")
     assert page.is_file()
-
-
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_report_goes_to_a_url_or_nowhere(url: str, tmp_path: Path) -> None:
-    with Queue.open(url, "orders", history=True) as queue:
-        settle(queue, "a")
-    to = (tmp_path / "report").as_uri()
-    reported = run("pipeline", "report", "--to", to, url=url, folder=tmp_path)
-    assert reported.returncode == 0, reported.stderr
-    assert reported.stdout.endswith(f"reported on 1 message: {to}/report.html\n")
-    assert (tmp_path / "report" / "report.html").is_file()
-    assert not (tmp_path / "file:").exists()
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -106,6 +94,13 @@ def running(spark: SparkSession) -> Iterator[Running]:
     spark.sparkContext.setLogLevel("ERROR")
 
 
+def parsed(*arguments: str) -> Namespace:
+    """Parse the arguments of a job, as the command does."""
+    parser = ArgumentParser()
+    pipeline.add_to(parser.add_subparsers())
+    return parser.parse_args(["pipeline", *arguments])
+
+
 def test_a_signal_cancels_what_spark_does(running: Running, told_to_stop: Signals) -> None:
     def count_for_ages(job: Running) -> str:
         return str(job.spark.range(10**15).where("id % 7 = 8").count())
@@ -137,6 +132,21 @@ def test_errors_of_a_job_are_raised(running: Running) -> None:
     assert done is not None
     with pytest.raises(ValueError, match="no"):
         done.result()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_report_goes_to_a_url_or_nowhere(
+    running: Running, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with Queue.open(url, "orders", history=True) as queue:
+        settle(queue, "a")
+    to = (tmp_path / "report").as_uri()
+    printed = report.run(parsed("report", "--to", to, "--url", url), running)
+    assert printed == f"reported on 1 message: {to}/report.html"
+    assert (tmp_path / "report" / "report.html").is_file()
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_errors_of_java_are_told_in_one_line(

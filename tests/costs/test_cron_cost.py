@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from math import inf
 from typing import Any, TypeVar
 
 import psycopg
@@ -29,8 +30,8 @@ class CountingSession:
         self._session = session
         self.commands: list[str] = []
 
-    def run(self, operation: Operation[T]) -> T:
-        return self._session.run(lambda: self._counted(operation))
+    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+        return self._session.run(lambda: self._counted(operation), seconds, keeps_lease=keeps_lease)
 
     def close(self) -> None:
         self._session.close()

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
@@ -17,41 +16,13 @@ from pyspark.cloudpickle import register_pickle_by_value
 import duequeue
 import duequeue.pipeline
 import duequeue.spark
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-RUNNABLE = [
-    ROOT / "README.md",
-    *sorted(DOCS.glob("*tutorial.md")),
-    *sorted(DOCS.glob("guides/*.md")),
-]
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+from tests.docs.pages import DOCS, PAGES, ROOT, RUNNABLE, blocks_of, name_of
 
 POSTGRES = "postgresql://localhost/app"
 
-_BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-
-
-class Block(NamedTuple):
-    """A Python block, the line it starts on, and what it prints if the page says so."""
-
-    line: int
-    code: str
-    output: str | None
-
-
-def blocks_of(text: str) -> list[Block]:
-    return [
-        Block(text.count("\n", 0, found.start(1)), found[1], found[2])
-        for found in _BLOCK.finditer(text)
-    ]
-
-
-def name_of(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name_of)

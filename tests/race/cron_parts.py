@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Generator
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from duequeue import ManualClock, Queue
@@ -86,8 +87,10 @@ class MortalSession:
         self._session = session
         self.commands_left: int | None = None
 
-    def run(self, operation: Operation[T]) -> T:
-        return self._session.run(lambda: self._numbered(operation))
+    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+        return self._session.run(
+            lambda: self._numbered(operation), seconds, keeps_lease=keeps_lease
+        )
 
     def close(self) -> None:
         self._session.close()

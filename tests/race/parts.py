@@ -90,7 +90,7 @@ def consume(url: str) -> None:
 class TellingPolicy(RetryPolicy):
     """Tells when it makes somebody wait, which is for an hour."""
 
-    def pauses(self, spent: float = 0.0) -> Iterator[float]:  # noqa: ARG002 - it does not matter here
+    def pauses(self, seconds: float | None = None) -> Iterator[float]:  # noqa: ARG002 - it does not matter here
         tell("pausing")
         yield 3600.0
 

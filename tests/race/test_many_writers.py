@@ -1,13 +1,17 @@
 """Many processes at work on one database: everybody is served, `locked` is nobody's error."""
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from time import monotonic
 
 import pytest
 
 from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
-from duequeue.contract.phrases import PATIENCE, in_background
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.phrases import PATIENCE, SECOND, in_background
+from duequeue.drive.retrying import LEAST_SECONDS
 from duequeue.stores.sql.sqlite.session import BUSY_SECONDS
 from tests.race.conftest import OpenRival
 from tests.race.crew import Crew
@@ -51,3 +55,35 @@ def test_a_writer_that_may_not_retry_is_told_who_is_busy(
     assert path in str(raised.value)
     assert isinstance(raised.value.__cause__, sqlite3.OperationalError)
     assert queue.offer("a", 1) is OfferOutcome.CREATED
+
+
+@pytest.fixture
+def held_file(open_rival: OpenRival, store_url: str) -> Iterator[QueueFace]:
+    """A queue whose file another program writes to without end."""
+    queue = open_rival(retry=RetryPolicy(budget=2 * SECOND))
+    queue.offer("a", 1)
+    with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"))) as application:
+        application.execute("BEGIN IMMEDIATE")
+        yield queue
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_reads_do_not_wait_for_writers(held_file: QueueFace) -> None:
+    offering = [in_background(partial(held_file.offer, f"b{number}", 1)) for number in range(8)]
+    assert in_background(partial(held_file.contains, "a")).result(BUSY_SECONDS / 2)
+    assert not any(offer.done() for offer in offering)
+    for offer in offering:
+        with pytest.raises(StoreUnavailable):
+            offer.result(PATIENCE)
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_the_budget_does_not_grow_with_the_number_of_threads(held_file: QueueFace) -> None:
+    def drop(number: int) -> float:
+        began = monotonic()
+        with pytest.raises(StoreUnavailable):
+            held_file.drop(f"b{number}")
+        return monotonic() - began
+
+    dropping = [in_background(partial(drop, number)) for number in range(40)]
+    assert max(each.result(PATIENCE) for each in dropping) < 2 + LEAST_SECONDS + BUSY_SECONDS + 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from itertools import count
+from math import inf
 from typing import Any, TypeVar
 
 import pytest
@@ -21,8 +22,8 @@ class FailsMidway:
         self._session = session
         self._commands_left = commands
 
-    def run(self, operation: Operation[T]) -> T:
-        return self._session.run(lambda: self._limited(operation))
+    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+        return self._session.run(lambda: self._limited(operation), seconds, keeps_lease=keeps_lease)
 
     def close(self) -> None:
         self._session.close()

@@ -147,8 +147,8 @@ def test_a_commit_of_another_during_an_own_transaction_alerts(watched: Watched) 
 
 
 def test_a_new_connection_after_a_fork_alerts(watched: Watched) -> None:
-    watched.session._file.halt()  # noqa: SLF001 - as before a fork
-    watched.session._file.go_on()  # noqa: SLF001 - as after it
+    watched.session._writer.halt()  # noqa: SLF001 - as before a fork
+    watched.session._writer.go_on()  # noqa: SLF001 - as after it
     assert watched.rings() == 2
 
 

@@ -1,20 +1,24 @@
 """The file of an SQLite store: its pragmas, its plans, and what may be wrong with it."""
 
+import os
 import re
+import resource
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 
-from duequeue import Queue, StoreError, StoreUnavailable
+from duequeue import Queue, RetryPolicy, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MILLISECOND
-from duequeue.drive.steps import at_once
+from duequeue.port.store import Steps
 from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.sqlite.session import Durability, SqliteSession
 from tests.sql.test_catalogues import parameters
 
@@ -95,10 +99,15 @@ def test_what_began_in_a_transaction_waits_for_the_disk(path: Path) -> None:
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-def test_a_refused_pragma_is_an_error() -> None:
+def has_migrations() -> Steps[object]:
+    return (yield Query("has_migrations", {}))
+
+
+def test_a_refused_pragma_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     session = SqliteSession(":memory:", "full")  # where there can be no write-ahead log
     with pytest.raises(StoreError, match=r"journal_mode = wal.*'memory'"):
-        session.run(at_once(lambda: None))
+        session.run(has_migrations)
     session.close()
 
 
@@ -135,6 +144,98 @@ def test_a_folder_that_does_not_exist(tmp_path: Path, face: Face) -> None:
 
 def test_a_folder_in_place_of_the_file(tmp_path: Path, face: Face) -> None:
     assert f"{tmp_path} cannot be opened" in refused(face, tmp_path)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(("option", "mode"), [("", 0o600), ("?mode=660", 0o660)])
+def test_who_may_read_a_new_file(path: Path, face: Face, option: str, mode: int) -> None:
+    with face.open(f"sqlite:///{path}{option}", "orders") as queue:
+        queue.offer("a", 1)
+        assert mode_of(path) == mode
+        assert mode_of(path.with_name("queue.db-wal")) == mode
+
+
+def test_the_mode_of_an_existing_file_is_left_alone(path: Path, face: Face) -> None:
+    path.touch(0o640)
+    with face.open(f"sqlite:///{path}", "orders"):
+        assert mode_of(path) == 0o640
+
+
+@pytest.mark.parametrize("mode", ["rw", "0", "1600", "680", "060", ""])
+def test_a_mode_is_octal_and_lets_the_owner_write(path: Path, face: Face, mode: str) -> None:
+    with pytest.raises(ValueError, match="mode must be the permissions"):
+        face.open(f"sqlite:///{path}?mode={mode}", "orders")
+    assert not path.exists()
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def move(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.db"))
+
+
+def replace(path: Path) -> None:
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+@pytest.mark.parametrize("lose", [delete, move, replace])
+def test_a_lost_file_is_noticed(path: Path, face: Face, lose: Callable[[Path], None]) -> None:
+    with face.open(f"sqlite:///{path}", "orders") as queue:
+        queue.offer("a", 1)
+        lose(path)
+        for call in (lambda: queue.offer("b", 1), lambda: queue.contains("a"), queue.try_poll):
+            with pytest.raises(
+                StoreError, match=f"{path}: the file was deleted, moved or replaced"
+            ):
+                call()
+    assert lose is replace or not path.exists()
+
+
+def test_a_file_that_is_put_back_is_used_again(path: Path, face: Face) -> None:
+    with face.open(f"sqlite:///{path}", "orders") as queue:
+        queue.offer("a", 1)
+        move(path)
+        with pytest.raises(StoreError, match="put it back"):
+            queue.offer("b", 1)
+        path.with_name("elsewhere.db").rename(path)
+        queue.offer("b", 1)
+        assert queue.stats().total == 2
+
+
+def test_a_file_that_was_deleted_is_not_created_again_after_a_fork(path: Path) -> None:
+    session = SqliteSession(str(path), "full")
+    session.run(has_migrations)
+    session._writer.halt()  # noqa: SLF001 - as before a fork
+    delete(path)
+    session._writer.go_on()  # noqa: SLF001
+    with pytest.raises(StoreError, match="deleted"):
+        session.run(has_migrations)
+    assert not path.exists()
+    session.close()
+
+
+def test_a_process_that_may_open_no_more_files(path: Path) -> None:
+    Queue.open(f"sqlite:///{path}", "orders").close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(StoreUnavailable, match="ulimit -n"):
+            Queue.open(f"sqlite:///{path}", "orders", retry=RetryPolicy.never())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for file in held:
+            os.close(file)
 
 
 @pytest.fixture(params=["no statistics", "statistics of an empty table", "fresh statistics"])

@@ -46,7 +46,7 @@ def test_sqlite_files(url: str, path: Path) -> None:
         ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
         (
             "sqlite:///app.db?timeout=5",
-            "unknown options.*timeout.*only known option is: synchronous",
+            "unknown options.*timeout.*known are: mode, synchronous",
         ),
     ],
 )
@@ -82,6 +82,7 @@ def test_postgres_servers(url: str, address: str) -> None:
         f"postgresql://me@db.example/orders?password={SECRET}%zz",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=many",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=0",
+        f"postgresql://me:{SECRET}@db.example/orders?role=king",
         f"postgresql://me:{SECRET}@db.example/orders?pool_size=-1",
     ],
 )

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from duequeue import Backoff, RetryPolicy
+from duequeue import retry_policy as retry_policy_module
 from duequeue.contract.logs import messages_of
 from duequeue.drive import retrying as retrying_module
-from duequeue.drive.actions import Pause, Run
-from duequeue.drive.retrying import retrying
+from duequeue.drive.actions import Action, Pause, Run
+from duequeue.drive.retrying import LEAST_SECONDS, retrying
 from duequeue.drive.steps import at_once
 from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.retry_policy import LONGEST_TRY, SHORTEST_TRY
 
 SECOND = timedelta(seconds=1)
 NOTHING = at_once(lambda: None)
@@ -102,9 +104,9 @@ def test_delays_between_deliveries_grow_and_do_not_overflow() -> None:
 def test_only_the_unavailable_is_tried_again() -> None:
     policy = RetryPolicy(budget=3600 * SECOND)
     flow = retrying(policy, NOTHING)
-    assert next(flow) == Run(NOTHING)
+    assert next(flow) == Run(NOTHING, LONGEST_TRY, keeps_lease=False)
     assert isinstance(flow.throw(StoreUnavailable("later")), Pause)
-    assert flow.send(None) == Run(NOTHING)
+    assert flow.send(None) == Run(NOTHING, LONGEST_TRY, keeps_lease=False)
     with pytest.raises(StoreError, match="no"):
         flow.throw(StoreError("no"))
 
@@ -128,12 +130,51 @@ def test_a_call_that_is_retried_for_long_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     began = monotonic()
-    times = iter([began, began, began + 0.9, began + 1.1, began + 9])
-    monkeypatch.setattr(retrying_module, "monotonic", lambda: next(times))
+    now = began
+    monkeypatch.setattr(retrying_module, "monotonic", lambda: now)
     flow = retrying(RetryPolicy(budget=3600 * SECOND), NOTHING)
     next(flow)
-    for _ in range(3):
+    for now in (began + 0.9, began + 1.1, began + 9):  # noqa: B007 - what the clock shows
         flow.throw(StoreUnavailable("nobody answers"))
         flow.send(None)
     (message,) = messages_of("duequeue", caplog)
     assert message == "nobody answers; trying again, for 1:00:00 in all"
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds"),
+    [(0, LONGEST_TRY), (1, SHORTEST_TRY), (12, 4), (30, LONGEST_TRY), (3600, LONGEST_TRY)],
+)
+def test_no_try_takes_the_whole_budget(budget: int, seconds: float) -> None:
+    policy = RetryPolicy(budget=budget * SECOND)
+    assert policy.try_seconds == seconds
+    assert seconds_of(next(retrying(policy, NOTHING))) == seconds
+
+
+def test_a_call_that_must_end_soon_shortens_its_tries_and_makes_no_late_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = monotonic()
+    monkeypatch.setattr(retrying_module, "monotonic", lambda: now)
+    monkeypatch.setattr(retry_policy_module, "monotonic", lambda: now)
+    flow = retrying(RetryPolicy(), NOTHING, gives_up_at=now + 5)
+    assert seconds_of(next(flow)) == 5
+    now += 3
+    assert isinstance(flow.throw(StoreUnavailable("nobody answers")), Pause)
+    assert seconds_of(flow.send(None)) == pytest.approx(2)
+    now += 1.9
+    assert isinstance(flow.throw(StoreUnavailable("nobody answers")), Pause)
+    assert seconds_of(flow.send(None)) == LEAST_SECONDS
+    now += 1
+    with pytest.raises(StoreUnavailable):
+        flow.throw(StoreUnavailable("nobody answers"))
+
+
+def test_a_long_operation_is_never_cut_off() -> None:
+    flow = retrying(RetryPolicy(), NOTHING, try_seconds=inf, gives_up_at=monotonic())
+    assert seconds_of(next(flow)) == inf
+
+
+def seconds_of(action: Action) -> float:
+    assert isinstance(action, Run)
+    return action.seconds

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +23,8 @@ from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.keeper import GATHER_SECONDS, Keeper
 from duequeue.consumer.roles import (
+    CLEAN_UP_SECONDS,
+    LEAST_SECONDS,
     PAUSE_AFTER_ERROR,
     AwaitFeeder,
     AwaitHandlers,
@@ -32,7 +35,7 @@ from duequeue.consumer.roles import (
     RoleAction,
     RoleFlow,
 )
-from duequeue.consumer.stopping import CLEAN_UP_SECONDS, Stopping
+from duequeue.consumer.stopping import Stopping
 from duequeue.consumer.workload import Workload
 from duequeue.contract.phrases import PickyCodec
 from duequeue.drive.actions import Listen, Pause, Run
@@ -137,7 +140,7 @@ def retry() -> RetryPolicy:
 @pytest.fixture
 def play(clock: ManualClock, retry: RetryPolicy) -> Iterator[Play]:
     with Queue[Any].open(
-        "memory:", "orders", clock=clock, lease=LEASE, retry=retry, codec=PickyCodec()
+        f"memory:{uuid4().hex}", "orders", clock=clock, lease=LEASE, retry=retry, codec=PickyCodec()
     ) as queue:
         yield Play(queue, clock)
 
@@ -423,6 +426,9 @@ def test_a_stop_gives_up_on_the_store_soon_after_the_grace(play: Play, time: Tim
             time.now += stop.action.seconds
             stop.answer()
         else:
+            assert isinstance(stop.action, Run)
+            left = 1000 + 10 + CLEAN_UP_SECONDS - time.now
+            assert 0 < stop.action.seconds <= min(CLEAN_UP_SECONDS, max(left, LEAST_SECONDS))
             tries += 1
             stop.fail(StoreUnavailable("out for lunch"))
     assert tries > 2
@@ -449,6 +455,14 @@ def test_a_hard_stop_tries_once_and_waits_for_nobody(play: Play) -> None:
         else:
             stop.answer()
     assert tries == 2, "once to give back, once to release"
+
+
+@PATIENT
+def test_a_poll_under_way_cannot_delay_a_stop_for_long(play: Play) -> None:
+    feeder = Actor(play, play.feeder.run())
+    feeder.answer(10)
+    assert isinstance(feeder.action, Run)
+    assert feeder.action.seconds == CLEAN_UP_SECONDS
 
 
 def test_a_closed_queue_is_not_asked_again(play: Play) -> None:

@@ -1,6 +1,7 @@
-"""`duequeue migrate` creates or updates the tables, or prints the statements that create them."""
+"""`duequeue migrate` creates or updates the tables, or prints statements for you to run."""
 
 import argparse
+from math import inf
 from typing import Any
 
 from duequeue.backends import backend_for
@@ -8,6 +9,7 @@ from duequeue.cli.address import add_url
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
+from duequeue.port.store import Backend, HasRoles
 from duequeue.retry_policy import RetryPolicy
 
 
@@ -24,21 +26,37 @@ def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="print the statements that create the tables, and contact nothing",
     )
+    parser.add_argument(
+        "--roles",
+        action="store_true",
+        help="print the statements that create roles with few rights, and contact nothing",
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Migrate the database, or print the statements."""
+    """Migrate the database, or print statements."""
     backend = backend_for(given.url)
     if given.sql:
         print(backend.schema_script())
         return 0
+    if given.roles:
+        print(_roles_script(backend))
+        return 0
     session = backend.session()
     try:
-        applied = drive(retrying(RetryPolicy(), backend.migrate), performer(session))
+        applied = drive(
+            retrying(RetryPolicy(), backend.migrate, try_seconds=inf), performer(session)
+        )
     finally:
         session.close()
     for name in applied:
         print(f"applied {name}")
     print(f"{backend.address} is up to date")
     return 0
+
+
+def _roles_script(backend: Backend) -> str:
+    if not isinstance(backend, HasRoles):
+        raise ValueError(f"--roles is for PostgreSQL; {backend.address} has no logins")  # noqa: TRY004 - the URL is wrong
+    return backend.roles_script()

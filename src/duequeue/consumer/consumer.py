@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias
 from weakref import WeakSet
+
+from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.feeder import Feeder
@@ -26,7 +28,7 @@ from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_by
 from duequeue.verdict import Rules, Verdict, as_raised
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 Handler: TypeAlias = Callable[[Delivery[T]], object]
 

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.feeder import Feeder
@@ -25,7 +27,7 @@ from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.verdict import Rules, Verdict, as_raised
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 AsyncHandler: TypeAlias = Callable[[AsyncDelivery[T]], Awaitable[object]]
 

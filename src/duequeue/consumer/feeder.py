@@ -13,7 +13,7 @@ from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 
 class PollEnds(BaseException):
@@ -63,6 +63,6 @@ class Feeder(ConsumerRole[T, P]):
             looked, looks = looks, isinstance(action, Run)
             if self.handover.workload.stopping and not (looked and looks):
                 raise PollEnds
-            return (yield action)
+            return (yield self.shortened(action) if isinstance(action, Run) else action)
 
         return perform

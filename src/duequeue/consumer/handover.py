@@ -9,7 +9,7 @@ from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 from duequeue.wakeups.signal_safe_wait import wait_for
 
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 
 class Handover(Generic[P]):

@@ -8,7 +8,7 @@ from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 
 class AsyncHandover(Generic[P]):

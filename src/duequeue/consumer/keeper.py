@@ -16,7 +16,7 @@ from duequeue.leased import LeasedMessage
 from duequeue.port.store import Lease, Steps
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 # Verdicts are gathered for this long, so that one statement settles many.
 GATHER_SECONDS = 0.002
@@ -68,7 +68,9 @@ def extend_leases(context: Context[T], messages: Sequence[P], lost: list[P]) -> 
         # A message may be here twice: with a lease that is lost, and with a new one.
         once = {message.lease.id: message for message in aging}
         leases = [message.lease for message in once.values()]
-        won, now = yield from context.run_at_once(partial(_extend, context, leases))
+        won, now = yield from context.settle_from_now(
+            partial(_extend, context, leases), min(context.lease / 3000, context.retry.try_seconds)
+        )
         for message in once.values():
             if message.lease.id in won:
                 message.extended_to(now + context.lease)

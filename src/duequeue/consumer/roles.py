@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
-from duequeue.drive.actions import Action, Flow, Pause
+from duequeue.drive.actions import Action, Flow, Pause, Run
 from duequeue.errors import QueueClosed, StoreUnavailable
 from duequeue.events.events import StoreFailed
 from duequeue.flows.context import Context
@@ -19,9 +19,13 @@ from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
 R = TypeVar("R")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 PAUSE_AFTER_ERROR = 1.0
+# How long after its grace a stop still tries to reach the store and lets cancelled handlers end. No
+# single try of a consumer takes longer, so a try that is under way cannot delay a stop further.
+CLEAN_UP_SECONDS = 5.0
+LEAST_SECONDS = 0.1
 
 logger = logging.getLogger("duequeue.consumer")
 
@@ -85,13 +89,20 @@ class ConsumerRole(Generic[T, P]):
         return True
 
     def _in_time(self, action: Action) -> RoleFlow[object]:
-        """Perform an action, but do not wait for another try that would come too late."""
+        """Perform an action, but do not wait for an answer or another try that comes too late."""
+        if isinstance(action, Run):
+            return (yield self.shortened(action))
         if not isinstance(action, Pause):
             return (yield action)
         yield self._pause(action.seconds)
         if self.handover.workload.hard or monotonic() >= self.handover.workload.gives_up_at:
             raise StoreUnavailable("the consumer stopped before the store answered")
         return None
+
+    def shortened(self, action: Run) -> Run:
+        """Return the same try, which ends in time for a stop."""
+        left = max(self.handover.workload.gives_up_at - monotonic(), LEAST_SECONDS)
+        return action._replace(seconds=min(action.seconds, CLEAN_UP_SECONDS, left))
 
     def report(self, purpose: str, error: Exception) -> RoleFlow[None]:
         """Log an error, notify the listeners, and pause before anything is tried again."""

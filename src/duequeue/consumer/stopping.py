@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from duequeue.consumer import settling
 from duequeue.consumer.roles import (
+    CLEAN_UP_SECONDS,
     AwaitFeeder,
     AwaitHandlers,
     AwaitKeeper,
@@ -16,12 +17,10 @@ from duequeue.consumer.roles import (
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 # How long a stop lets handlers run, unless its caller says otherwise.
 GRACE = timedelta(seconds=30)
-# How long after the grace a stop still tries to reach the store and lets cancelled handlers end.
-CLEAN_UP_SECONDS = 5.0
 
 
 class Stopping(ConsumerRole[T, P]):

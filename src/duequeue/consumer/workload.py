@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
-P = TypeVar("P", bound=LeasedMessage)  # type: ignore[type-arg] # any payload
+P = TypeVar("P", bound=LeasedMessage)
 
 # Nothing more is fetched while more batches than this are handled but not settled.
 BACKLOG = 5

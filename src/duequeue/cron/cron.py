@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeVar
 
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
@@ -17,7 +19,7 @@ from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.schedule import Daily
 from duequeue.schedules.tick import ConfigHash, CronMessage
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 # Inside the class, `list` is a method.
 Statuses: TypeAlias = list[CronStatus]

@@ -19,9 +19,11 @@ Flow: TypeAlias = Generator["Action", Any, T]
 
 
 class Run(NamedTuple):
-    """Run one operation of the store, in one try."""
+    """Run one operation of the store, in one try; see `Session.run`."""
 
     operation: Operation[Any]
+    seconds: float
+    keeps_lease: bool
 
 
 class Pause(NamedTuple):
@@ -63,7 +65,8 @@ def performer(
     def perform(action: Action) -> object:
         check()
         if isinstance(action, Run):  # first, because nearly every action is one
-            return session.run(action.operation)
+            operation, seconds, keeps_lease = action
+            return session.run(operation, seconds, keeps_lease=keeps_lease)
         match action:
             case Pause(seconds):
                 wait_for(threading.Event(), seconds)
@@ -86,7 +89,8 @@ def performer_async(
     async def perform(action: Action) -> object:
         check()
         if isinstance(action, Run):  # first, because nearly every action is one
-            return await session.run(action.operation)
+            operation, seconds, keeps_lease = action
+            return await session.run(operation, seconds, keeps_lease=keeps_lease)
         match action:
             case Pause(seconds):
                 await asyncio.sleep(seconds)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from math import inf
 from time import monotonic
 from typing import TypeVar
 
@@ -16,18 +17,35 @@ logger = logging.getLogger("duequeue")
 
 # A call that is retried for longer than this logs once why its caller has to wait.
 SILENT_SECONDS = 1.0
+# Even the last try of a call may take this long, because a healthy store now and then does.
+LEAST_SECONDS = 1.0
 
 
-def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
-    """Run an operation, and run it again while the store is unavailable and the budget lasts."""
+def retrying(
+    policy: RetryPolicy,
+    operation: Operation[T],
+    *,
+    try_seconds: float | None = None,
+    gives_up_at: float = inf,
+    keeps_lease: bool = False,
+) -> Flow[T]:
+    """Run an operation, and run it again while the store is unavailable and the budget lasts.
+
+    No try begins after `gives_up_at` of the monotonic clock, even if the budget lasts longer. A
+    single try takes up to `try_seconds`, or as long as the policy allows.
+    """
     began = monotonic()
+    longest = policy.try_seconds if try_seconds is None else try_seconds
+    seconds = longest if gives_up_at == inf else _seconds(longest, gives_up_at - began)
     pauses: Iterator[float] | None = None
     silent = True
     while True:
         try:
-            result: T = yield Run(operation)
+            result: T = yield Run(operation, seconds, keeps_lease)
         except StoreUnavailable as error:
-            pauses = pauses or policy.pauses(monotonic() - began)
+            if pauses is None:
+                gives_up_at = min(gives_up_at, began + policy.budget.total_seconds())
+                pauses = policy.pauses(gives_up_at - monotonic())
             pause = next(pauses, None)
             if pause is None:
                 raise
@@ -37,3 +55,9 @@ def retrying(policy: RetryPolicy, operation: Operation[T]) -> Flow[T]:
         else:
             return result
         yield Pause(pause)
+        seconds = _seconds(longest, gives_up_at - monotonic())
+
+
+def _seconds(longest: float, left: float) -> float:
+    """Return how long the next try may take; a long operation is not cut off."""
+    return longest if longest == inf else min(longest, max(left, LEAST_SECONDS))

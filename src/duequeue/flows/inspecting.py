@@ -29,7 +29,7 @@ def contains(context: Context[T], key: str) -> Flow[bool]:
 
 def stats(context: Context[T]) -> Flow[QueueStats]:
     """Count the messages by state."""
-    counts = yield from context.run(partial(context.store.counts, context.now()))
+    counts = yield from context.run_long(partial(context.store.counts, context.now()))
     return QueueStats(
         total=counts.due + counts.leased + counts.future,
         due=counts.due,
@@ -51,7 +51,7 @@ def drop_all(context: Context[T], confirm: str) -> Flow[int]:
     """Delete every message, if the caller confirms the name of the queue."""
     if confirm != context.name:
         raise ValueError(f"confirm must be the queue's own name, {context.name!r}, not {confirm!r}")
-    return context.run(partial(context.store.drop_all, context.now()))
+    return context.run_long(partial(context.store.drop_all, context.now()))
 
 
 def buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
@@ -67,7 +67,7 @@ def revive(context: Context[T], key: str, due: datetime | timedelta | None) -> F
 
 def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
     """Delete the burials before an instant."""
-    return context.run(partial(context.store.purge_buried, to_millis(before, "before")))
+    return context.run_long(partial(context.store.purge_buried, to_millis(before, "before")))
 
 
 def history(context: Context[T], limit: int) -> Flow[list[Settled]]:
@@ -86,7 +86,7 @@ def _contains(context: Context[T], key: str) -> Flow[bool]:
 
 
 def _buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
-    found = yield from context.run(partial(context.store.buried, limit))
+    found = yield from context.run_long(partial(context.store.buried, limit))
     return [_buried_message(context, each) for each in found]
 
 
@@ -146,7 +146,7 @@ def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T
 
 
 def _history(context: Context[T], limit: int) -> Flow[list[Settled]]:
-    rows = yield from context.run(partial(context.store.settled, limit))
+    rows = yield from context.run_long(partial(context.store.settled, limit))
     return [
         Settled(
             key=row.key,

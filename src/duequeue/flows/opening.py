@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Generic, TypeVar
+from math import inf
+from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import Codec, codec_for
@@ -27,6 +28,19 @@ from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 
 T = TypeVar("T")
+
+
+class QueueOptions(TypedDict, total=False):
+    """The options of `open`, beside the codec."""
+
+    lease: timedelta
+    poll_interval: timedelta
+    clock: Clock | None
+    retry: RetryPolicy | None
+    max_attempts: int | None
+    migrate: bool
+    history: bool
+
 
 _bells = Shared(Bell)
 _next_looks = Shared(NextLook)
@@ -57,7 +71,7 @@ class Opening(Generic[T]):
             migrate=self.migrate,
             history=self.history,
         )
-        store = yield from retrying(self.retry, open_store)
+        store = yield from retrying(self.retry, open_store, try_seconds=inf)
         now = millis_of(self.clock)
         yield from retrying(self.retry, partial(store.prepare_history, now()))
         place = (self.backend.place, kind)

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
@@ -64,6 +65,7 @@ def _look_in_turns(
     context: Context[T], wrap: Wrap[T, D], limit: int, timeout: float | None
 ) -> Flow[list[D]]:
     began, now = monotonic(), context.now()
+    gives_up_at = inf if timeout is None else began + timeout / 1000
     began_at = now
     next_look, bell = context.next_look, context.bell
     first_look = True
@@ -73,7 +75,7 @@ def _look_in_turns(
         if first_look:
             turn, first_look = Turn.EXPECTED, False
         if turn is not None:
-            found = yield from _look_for_all(context, wrap, limit, now, turn)
+            found = yield from _look_for_all(context, wrap, limit, now, turn, gives_up_at)
             if found:
                 return found
             now = context.now()
@@ -91,7 +93,7 @@ def _look_in_turns(
 
 
 def _look_for_all(
-    context: Context[T], wrap: Wrap[T, D], limit: int, now: int, turn: Turn
+    context: Context[T], wrap: Wrap[T, D], limit: int, now: int, turn: Turn, gives_up_at: float
 ) -> Flow[list[D]]:
     """Look once on behalf of everybody who waits in this process.
 
@@ -101,29 +103,32 @@ def _look_for_all(
     look_again_at: int | None = now
     try:
         if turn is Turn.REGULAR:
-            earliest = yield from context.run(partial(context.store.earliest_due, now))
+            earliest = yield from context.run(partial(context.store.earliest_due, now), gives_up_at)
             if earliest is None or earliest > now:
                 look_again_at = earliest
                 return []
-        found = yield from _look(context, wrap, limit)
+        found = yield from _look(context, wrap, limit, gives_up_at)
         if not found:
-            look_again_at = yield from context.run(partial(context.store.next_due, now))
+            look_again_at = yield from context.run(
+                partial(context.store.next_due, now), gives_up_at
+            )
         return found
     finally:
         if look_again_at is not None:
             context.next_look.expect(look_again_at)
 
 
-def _look(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
+def _look(
+    context: Context[T], wrap: Wrap[T, D], limit: int, gives_up_at: float = inf
+) -> Flow[list[D]]:
     found: list[D] = []
     while len(found) < limit:
         token = secrets.randbits(62) + 1
         # With messages in hand, try once: they must not wait until the store can be reached.
         policy = RetryPolicy.never() if found else context.retry
         try:
-            claimed, now = yield from retrying(
-                policy, partial(_claim, context, limit - len(found), token)
-            )
+            claim = partial(_claim, context, limit - len(found), token)
+            claimed, now = yield from retrying(policy, claim, gives_up_at=gives_up_at)
         except StoreError:
             if not found:
                 raise

@@ -33,13 +33,13 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
     if not leases:
         return 0
-    won = yield from context.run(partial(context.store.ack, leases, context.now()))
+    won = yield from context.settle(partial(context.store.ack, leases, context.now()))
     return len(won)
 
 
 def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
-    won = yield from context.run(partial(context.store.ack, [message.lease], context.now()))
+    won = yield from context.settle(partial(context.store.ack, [message.lease], context.now()))
     return bool(won)
 
 
@@ -50,7 +50,7 @@ def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | No
 
 
 def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
-    won, now = yield from context.run_at_once(
+    won, now = yield from context.settle_from_now(
         lambda now: context.store.extend([message.lease], now + millis)
     )
     if won:
@@ -64,7 +64,7 @@ def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) ->
 
 
 def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow[bool]:
-    won, now = yield from context.run_at_once(
+    won, now = yield from context.settle_from_now(
         lambda now: context.store.release([Release(message.lease, now + delay)])
     )
     if won:
@@ -80,7 +80,7 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
-    won = yield from context.run(partial(context.store.bury, [burial], context.now()))
+    won = yield from context.settle(partial(context.store.bury, [burial], context.now()))
     emit_buried(context, [message], [burial], won)
     return bool(won)
 

@@ -6,7 +6,8 @@ kind of message, that is, one queue name with one payload type.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
@@ -190,8 +191,13 @@ class Store(Protocol):
 class Session(Protocol):
     """Runs operations, blocking. The driver's errors are raised as our own `StoreError`s."""
 
-    def run(self, operation: Operation[T]) -> T:
-        """Run one operation on one connection, in one transaction if it begins one."""
+    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+        """Run one operation on one connection, in one transaction if it begins one.
+
+        If that takes longer than `seconds`, raise `StoreUnavailable`; what the operation did may
+        then have taken effect or not. An operation that keeps or ends a lease must not wait until
+        others have given back their connections.
+        """
 
     def close(self) -> None:
         """Give every connection back."""
@@ -200,11 +206,21 @@ class Session(Protocol):
 class AsyncSession(Protocol):
     """Runs operations, awaiting."""
 
-    async def run(self, operation: Operation[T]) -> T:
-        """Run one operation on one connection, in one transaction if it begins one."""
+    async def run(
+        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+    ) -> T:
+        """Run one operation on one connection; see `Session.run`."""
 
     async def close(self) -> None:
         """Give every connection back."""
+
+
+@runtime_checkable
+class HasRoles(Protocol):
+    """A backend whose database has logins with different rights."""
+
+    def roles_script(self) -> str:
+        """Return the statements that make roles for producers, consumers and administrators."""
 
 
 class Backend(Protocol):

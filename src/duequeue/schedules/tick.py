@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
+
+from typing_extensions import TypeVar
 
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import MAX_KEY_LENGTH, checked_text
@@ -35,7 +37,7 @@ class ConfigHash:
         return cls(sha256(schedule.text.encode()).hexdigest()[:_COMPUTED_LENGTH])
 
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 _TIME_LENGTH = len("2026-11-15T07:00:00.000Z")
 MAX_PREFIX_LENGTH = MAX_KEY_LENGTH - len("//") - MAX_HASH_LENGTH - _TIME_LENGTH

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import TypeVar
 
 from duequeue.backends import bulk_backend_for
@@ -42,7 +43,7 @@ class OpenBulk(Closing):
 
     def run(self, operation: Callable[[], Steps[T]]) -> T:
         """Run one operation in one transaction, and return its result."""
-        return drive(retrying(RetryPolicy(), operation), self._perform)
+        return drive(retrying(RetryPolicy(), operation, try_seconds=inf), self._perform)
 
     def now(self) -> int:
         """Return the present instant."""

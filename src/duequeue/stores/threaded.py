@@ -2,8 +2,12 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import inf
+from time import monotonic
 from typing import TypeVar
 
+from duequeue.errors import StoreUnavailable
 from duequeue.port.store import Operation, Session
 
 T = TypeVar("T")
@@ -16,9 +20,13 @@ class ThreadedSession:
         self._session = session
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duequeue")
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(
+        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+    ) -> T:
         """Run one operation; a cancelled caller still waits for an operation that has begun."""
-        running = self._thread.submit(self._session.run, operation)
+        ends_at = monotonic() + seconds
+        in_time = partial(self._run_in_time, operation, ends_at, keeps_lease=keeps_lease)
+        running = self._thread.submit(in_time)
         outcome = asyncio.wrap_future(running)
         try:
             return await asyncio.shield(outcome)
@@ -34,6 +42,12 @@ class ThreadedSession:
         await loop.run_in_executor(self._thread, self._session.close)
         self._thread.shutdown()
 
+    def _run_in_time(self, operation: Operation[T], ends_at: float, *, keeps_lease: bool) -> T:
+        left = ends_at - monotonic()
+        if left <= 0:
+            raise StoreUnavailable("other operations kept the store busy for too long")
+        return self._session.run(operation, left, keeps_lease=keeps_lease)
+
 
 class InlineSession:
     """Runs a blocking session on the event loop itself; for operations of microseconds."""
@@ -41,9 +55,11 @@ class InlineSession:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(
+        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+    ) -> T:
         """Run one operation."""
-        return self._session.run(operation)
+        return self._session.run(operation, seconds, keeps_lease=keeps_lease)
 
     async def close(self) -> None:
         """Close the session."""

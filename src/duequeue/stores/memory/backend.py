@@ -2,6 +2,7 @@
 
 import threading
 from collections import defaultdict
+from math import inf
 from typing import TypeVar
 
 from duequeue.drive.steps import at_once, drive
@@ -105,7 +106,13 @@ class MemorySession:
         with database.lock:
             database.sessions += 1
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002 - no operation takes long
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002 - there are no connections to wait for
+    ) -> T:
         """Run one operation alone."""
         with self._database.lock:
             return drive(operation(), _refuse)

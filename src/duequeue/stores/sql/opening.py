@@ -15,11 +15,19 @@ _history_days = Shared(HistoryDays)
 
 
 def open_store(
-    dialect: str, place: str, kind: str, sweep_interval: int, *, migrate: bool, history: bool
+    dialect: str,
+    place: str,
+    kind: str,
+    sweep_interval: int,
+    *,
+    migrate: bool,
+    history: bool,
+    by_function: bool = False,
 ) -> Steps[SqlStore]:
     """Open the store of a kind, with the watermark that all queues of this process share."""
     found = yield from find_kind(dialect, kind, migrate=migrate)
-    settling = Settling(found.id, _history_days.get(place) if history else None)
+    days = _history_days.get(place) if history else None
+    settling = Settling(found.id, days, by_function=by_function)
     watermark = _watermarks.get((place, kind))
     watermark.start_over()
     return SqlStore(found, settling, sweep_interval, watermark)

@@ -12,13 +12,23 @@ HURRIED_LOCK_TIMEOUT = "50ms"
 # PostgreSQL's code for a row that fits no partition.
 NO_SUCH_DAY = "23514"
 OFFERED = ("key", "payload", "due_at", "headers")
+# Ends the names of the queries that offer for a role which has no right to the table itself.
+BY_FUNCTION = "_by_function"
 
 
 class Settling:
     """Settles messages of one kind, and adds them to the history if it is given `days`."""
 
-    def __init__(self, kind_id: int, days: HistoryDays | None, *, borrowed: bool = False) -> None:
+    def __init__(
+        self,
+        kind_id: int,
+        days: HistoryDays | None,
+        *,
+        borrowed: bool = False,
+        by_function: bool = False,
+    ) -> None:
         self._kind_id = kind_id
+        self._by_function = by_function
         self._kind = {"kind_id": kind_id}
         self._days = days
         self._borrowed = borrowed
@@ -26,7 +36,8 @@ class Settling:
 
     def borrowed(self) -> "Settling":
         """Return the same for a caller's transaction, whose end it does not see."""
-        return Settling(self._kind_id, self._days, borrowed=True)
+        by_function = self._by_function
+        return Settling(self._kind_id, self._days, borrowed=True, by_function=by_function)
 
     def prepare(self, now: int) -> Steps[None]:
         """Make room for the rows of today and tomorrow, unless the transaction is a caller's."""
@@ -40,6 +51,8 @@ class Settling:
         replace = run[0].replace
         keeps = replace and self._days is not None
         name = "offer_messages_with_history" if keeps else "offer_messages"
+        if self._by_function:
+            name += BY_FUNCTION
         parameters = {
             **self._kind,
             "now": now,

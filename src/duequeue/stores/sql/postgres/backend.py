@@ -6,6 +6,7 @@ from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
+from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import BorrowedPostgresSession, PostgresSession
 from duequeue.stores.sql.postgres.session_async import (
     AsyncPostgresSession,
@@ -57,6 +58,10 @@ class PostgresBackend:
         """Return the schema as a script."""
         return schema_script(DIALECT)
 
+    def roles_script(self) -> str:
+        """Return the roles as a script."""
+        return roles_script()
+
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
         """Use LISTEN and NOTIFY."""
         return PostgresAlerts(self._settings, kind, on_alert)
@@ -66,7 +71,13 @@ class PostgresBackend:
     ) -> Steps[SqlStore]:
         """Open the store of one kind."""
         return opening.open_store(
-            DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
+            DIALECT,
+            self.place,
+            kind,
+            sweep_interval,
+            migrate=migrate,
+            history=history,
+            by_function=self._settings.for_producer,
         )
 
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:

@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 import psycopg
@@ -60,7 +61,13 @@ class PostgresSession:
         )
         self._opened = False
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation; single statements commit by themselves."""
         try:
             connection = self._connection()
@@ -129,7 +136,13 @@ class BorrowedPostgresSession:
         self._address = Address(connection.info.dsn)
         self._perform = partial(perform_borrowed, connection)
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation; the caller commits."""
         try:
             return drive(operation(), self._perform)

@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 import psycopg
@@ -47,7 +48,13 @@ class AsyncPostgresSession:
         )
         self._opened = False
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation; single statements commit by themselves."""
         try:
             connection = await self._connection()
@@ -125,7 +132,13 @@ class BorrowedAsyncPostgresSession:
         self._address = Address(connection.info.dsn)
         self._connection = connection
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002
+    ) -> T:
         """Run one operation; the caller commits."""
         try:
             return await drive_async(operation(), self._perform)

@@ -47,6 +47,8 @@ class PostgresSettings:
     # Behind a pooler that lends a server connection for each transaction, a connection must be left
     # as it was, without settings and prepared statements.
     pooled_by_transaction: bool = False
+    # The login may only offer, through functions of the owner of the tables.
+    for_producer: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -76,10 +78,15 @@ class PostgresSettings:
         pooler = options.pop("pooler", "session")
         if pooler not in {"session", "transaction"}:
             raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+        role = options.pop("role", "any")
+        if role not in {"any", "producer"}:
+            raise ValueError(f"role in the url must be any or producer, not {role!r}")
         scheme, _, rest_of_location = location.partition(":")
         location = f"{scheme.lower()}:{rest_of_location}"  # libpq takes no other
         rest = "&".join(f"{name}={value}" for name, value in options.items())
-        return cls(f"{location}?{rest}", int(pool_size), pooler == "transaction")
+        return cls(
+            f"{location}?{rest}", int(pool_size), pooler == "transaction", role == "producer"
+        )
 
     @cached_property
     def address(self) -> Address:

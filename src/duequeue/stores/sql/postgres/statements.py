@@ -6,6 +6,7 @@ from functools import cache
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import arrays
+from duequeue.stores.sql.postgres.roles import calls
 
 _PARAMETER = re.compile(r":([a-z_]+)")
 
@@ -15,7 +16,7 @@ def queries() -> dict[str, bytes]:
     """Return the queries with psycopg's placeholders."""
     return {
         name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
-        for name, text in load_queries("postgres").items()
+        for name, text in (load_queries("postgres") | calls()).items()
     }
 
 

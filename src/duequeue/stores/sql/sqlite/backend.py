@@ -23,6 +23,7 @@ class SqliteBackend:
         settings = SqliteSettings.from_url(url)
         self._path = str(Path(settings.path).resolve())  # the process may change its folder
         self._synchronous = settings.synchronous
+        self._mode = settings.mode
         self._session: SqliteSession | None = None
 
     @property
@@ -36,12 +37,12 @@ class SqliteBackend:
         return self.address
 
     def session(self) -> Session:
-        """Use one connection."""
-        self._session = SqliteSession(self._path, self._synchronous)
+        """Use one connection to write and one to read."""
+        self._session = SqliteSession(self._path, self._synchronous, self._mode)
         return self._session
 
     def async_session(self) -> AsyncSession:
-        """Use one connection, on a thread, because `sqlite3` only blocks."""
+        """Use the same connections, on a thread, because `sqlite3` only blocks."""
         return ThreadedSession(self.session())
 
     def borrow(self, connection: object) -> Session:

@@ -88,7 +88,7 @@ class BulkSqliteBackend:
     """One file; see `port.bulk.BulkBackend`."""
 
     def __init__(self, url: str) -> None:
-        self._path, self._synchronous = SqliteSettings.from_url(url)
+        self._path, self._synchronous, self._mode = SqliteSettings.from_url(url)
         if not Path(self._path).is_absolute():
             raise ValueError(
                 "url must name an absolute path, such as sqlite:////var/lib/app.db, because "
@@ -96,8 +96,8 @@ class BulkSqliteBackend:
             )
 
     def bulk_session(self) -> Session:
-        """Use one connection."""
-        return BulkSqliteSession(self._path, self._synchronous)
+        """Use one connection to write and one to read."""
+        return BulkSqliteSession(self._path, self._synchronous, self._mode)
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
         """Open the bulk store of one kind."""

@@ -1,5 +1,7 @@
 """Which SQLite errors are worth a retry, and how they are raised."""
 
+import errno
+import os
 import sqlite3
 
 from duequeue.errors import StoreError, StoreUnavailable
@@ -12,6 +14,7 @@ _TRANSIENT = {
     sqlite3.SQLITE_INTERRUPT,
 }
 _PRIMARY_CODE = 0xFF
+_NO_FILES_LEFT = {errno.EMFILE, errno.ENFILE}
 
 
 def translate(error: sqlite3.Error, path: str) -> StoreError:
@@ -21,8 +24,22 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
     if primary == sqlite3.SQLITE_NOTADB:
         return StoreError(f"{path} is not an SQLite database")
     if primary == sqlite3.SQLITE_CANTOPEN:
+        if _no_files_left():
+            return StoreUnavailable(
+                f"{path} cannot be opened, because this process may not open more files: close "
+                "some, or raise the limit with `ulimit -n`"
+            )
         return StoreError(
             f"{path} cannot be opened: does its folder exist, and may we write there?"
         )
     kind = StoreUnavailable if primary in _TRANSIENT else StoreError
     return kind(f"SQLite at {path}: {error}")
+
+
+def _no_files_left() -> bool:
+    """Return whether this process may open no more files, which SQLite does not report."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as found:
+        return found.errno in _NO_FILES_LEFT
+    return False

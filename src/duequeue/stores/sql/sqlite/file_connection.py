@@ -1,4 +1,4 @@
-"""Connections to SQLite files that are closed while the process forks.
+"""Connections to SQLite files, which notice a lost file and are closed while the process forks.
 
 SQLite remembers which file locks its process holds, and a fork copies this memory but not the
 locks. A child that opened the file beside a copied connection would work without locks, so other
@@ -11,50 +11,99 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
+from pathlib import Path
 from weakref import WeakSet
 
-from duequeue.errors import QueueClosed
+from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
+from duequeue.process.permits import Permit, Permits
 
 _forking = threading.Lock()
 _connections: "WeakSet[FileConnection]" = WeakSet()
 _halted: "list[FileConnection]" = []
 
 
+class DatabaseFile:
+    """The file that a path led to when it was first opened."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self._opened: tuple[int, int] | None = None
+
+    def check(self) -> None:
+        """Raise if the path leads elsewhere by now, because what is written would be lost."""
+        if self._opened is not None and self._identity() != self._opened:
+            raise StoreError(
+                f"SQLite at {self.path}: the file was deleted, moved or replaced after the queue "
+                "was opened; put it back, or close the queue and open it again"
+            )
+
+    def remember(self) -> None:
+        """Remember which file was opened."""
+        self._opened = self._opened or self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
 class FileConnection:
     """A connection for one thread at a time, made when it is needed."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, file: DatabaseFile, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._file = file
         self._connect = connect
-        self._lock = threading.Lock()
+        self._permits = Permits(1)
+        self._halted: Permit | None = None
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         with _forking:
             _connections.add(self)
 
     @contextmanager
-    def in_use(self) -> Iterator[sqlite3.Connection]:
+    def in_use(self, seconds: float = inf) -> Iterator[sqlite3.Connection]:
         """Lend the connection to the caller alone, for as long as the block lasts."""
-        with self._lock:
-            if self._closed:
-                raise QueueClosed("the queue was closed while this call ran")
-            if self._connection is None:
-                self._connection = self._connect()
-            yield self._connection
+        permit = self._permits.take(seconds)
+        if permit is None:
+            raise StoreUnavailable(
+                f"SQLite at {self._file.path}: other calls of this process kept it busy for "
+                f"{seconds:.1f} s"
+            )
+        try:
+            yield self._ready()
+        finally:
+            permit.give_back()
 
     def close(self) -> None:
         """Close it for good."""
-        with self._lock:
-            self._closed = True
-            self._let_go()
+        self.halt()
+        self._closed = True
+        self.go_on()
 
     def halt(self) -> None:
         """Close it, and let nobody open it again until `go_on`."""
-        self._lock.acquire()
+        self._halted = self._permits.take(inf)
         self._let_go()
 
     def go_on(self) -> None:
         """Let it be used again."""
-        self._lock.release()
+        halted, self._halted = self._halted, None
+        if halted is not None:
+            halted.give_back()
+
+    def _ready(self) -> sqlite3.Connection:
+        if self._closed:
+            raise QueueClosed("the queue was closed while this call ran")
+        self._file.check()
+        if self._connection is None:
+            self._connection = self._connect()
+            self._file.remember()
+        if self._connection.in_transaction:  # which an interruption left behind
+            self._connection.rollback()
+        return self._connection
 
     def _let_go(self) -> None:
         connection, self._connection = self._connection, None

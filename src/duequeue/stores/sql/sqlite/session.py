@@ -1,9 +1,12 @@
 """Sessions on one connection to an SQLite file, or on the caller's own."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from math import inf
+from pathlib import Path
 from typing import Any, TypeVar
 
 from duequeue.drive.steps import drive
@@ -21,7 +24,8 @@ from duequeue.stores.sql.commands import (
     Script,
 )
 from duequeue.stores.sql.sqlite.errors import translate
-from duequeue.stores.sql.sqlite.file_connection import FileConnection
+from duequeue.stores.sql.sqlite.file_connection import DatabaseFile, FileConnection
+from duequeue.stores.sql.sqlite.settings import DEFAULT_MODE
 
 T = TypeVar("T")
 
@@ -33,6 +37,22 @@ CHECKPOINT_PAGES = 4000
 # The statements whose commits do not wait for the disk. If a loss of power undoes a lease, the
 # message is only delivered again. The next commit that waits writes the lease to disk as well.
 NOT_AWAITED = frozenset({"claim_messages"})
+# The statements that only read, and are whole operations.
+READS = frozenset(
+    {
+        "find_message",
+        "count_messages",
+        "next_due",
+        "earliest_due",
+        "list_buried",
+        "list_history",
+        "look_at_cron",
+        "list_crons",
+        "bound_history_day",
+        "read_history_day",
+        "list_kinds",
+    }
+)
 
 
 class Durability:
@@ -53,44 +73,73 @@ class Durability:
 
 
 class SqliteSession:
-    """Runs operations on its own connection, one after the other; threads may share it.
+    """Runs operations on two connections, one to write and one to read; threads may share it.
 
-    SQLite has only one writer anyway, and our lock is fairer and cheaper than its busy waiting.
+    SQLite has only one writer anyway, and our turns are fairer and cheaper than its busy waiting.
+    Who only reads waits for no writer, of this process or another.
     """
 
-    def __init__(self, path: str, synchronous: str) -> None:
+    def __init__(self, path: str, synchronous: str, mode: int = DEFAULT_MODE) -> None:
         self.path = path
         self._synchronous = synchronous
-        self._file = FileConnection(partial(_connect, path, synchronous))
+        connect = partial(_connect, path, synchronous, mode)
+        file = DatabaseFile(path)
+        self._writer = FileConnection(file, connect)
+        self._reader = FileConnection(file, connect)
         self._durability: Durability | None = None
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002 - there is one writer, for whatever purpose
+    ) -> T:
         """Run one operation, and commit or roll back the transaction that it began."""
-        with self._translated(), self._file.in_use() as connection:
+        with self._translated(), ExitStack() as in_use:
+            perform: Callable[[Any], object] | None = None
+
+            def perform_here(command: Any) -> object:
+                nonlocal perform
+                if perform is None:
+                    if isinstance(command, Query) and command.name in READS:
+                        return self._read(command, seconds)
+                    perform = in_use.enter_context(self._writing(seconds))
+                return perform(command)
+
+            return drive(operation(), perform_here)
+
+    @contextmanager
+    def _writing(self, seconds: float) -> Iterator[Callable[[Any], object]]:
+        with self._writer.in_use(seconds) as connection:
             if self._durability is None or self._durability.connection is not connection:
                 self._durability = Durability(connection, self._synchronous)
             try:
-                result = drive(operation(), self._performer(connection))
+                yield self._performer(connection)
                 if connection.in_transaction:
                     connection.commit()
             except BaseException:
                 if connection.in_transaction:
                     connection.rollback()
                 raise
-            return result
+
+    def _read(self, query: Query, seconds: float) -> list[Row]:
+        with self._reader.in_use(seconds) as connection:
+            return connection.execute(QUERIES[query.name], query.parameters).fetchall()
 
     def foreign_version(self) -> object:
         """Return a value that changes when another connection commits, but not when this one does.
 
         SQLite counts the commits for each connection separately.
         """
-        with self._translated(), self._file.in_use() as connection:
+        with self._translated(), self._writer.in_use() as connection:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
             return connection, version
 
     def close(self) -> None:
-        """Close the connection."""
-        self._file.close()
+        """Close the connections."""
+        self._writer.close()
+        self._reader.close()
 
     def _performer(self, connection: sqlite3.Connection) -> Callable[[Any], object]:
         return Performer(connection, self._durability)
@@ -119,7 +168,13 @@ class BorrowedSqliteSession:
         self._connection = connection
         self._perform = Performer(connection)
 
-    def run(self, operation: Operation[T]) -> T:
+    def run(
+        self,
+        operation: Operation[T],
+        seconds: float = inf,  # noqa: ARG002 - the caller decides how long the transaction takes
+        *,
+        keeps_lease: bool = False,  # noqa: ARG002 - the connection is the caller's
+    ) -> T:
         """Run one operation; the caller commits."""
         text_factory, self._connection.text_factory = self._connection.text_factory, str
         try:
@@ -193,7 +248,8 @@ def statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _connect(path: str, synchronous: str) -> sqlite3.Connection:
+def _connect(path: str, synchronous: str, mode: int) -> sqlite3.Connection:
+    _create(path, mode)
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -205,6 +261,21 @@ def _connect(path: str, synchronous: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _create(path: str, mode: int) -> None:
+    """Create the file unless it is there, because SQLite would let every user of the machine read.
+
+    SQLite gives the log beside the file the same mode.
+    """
+    try:
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+    except OSError:
+        return  # it exists, or else SQLite reports what is wrong
+    try:
+        Path(path).chmod(mode)  # the process's umask must not narrow what the URL asks for
+    finally:
+        os.close(file)
 
 
 def _apply_pragma(connection: sqlite3.Connection, name: str, value: str | int) -> None:

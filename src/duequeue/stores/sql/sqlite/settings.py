@@ -1,5 +1,6 @@
 """How a URL names an SQLite file."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -7,13 +8,16 @@ from urllib.parse import quote, unquote
 from duequeue.stores.url_parts import split_options
 
 SYNCHRONOUS = ("full", "normal")
+# Only the user who created the file may read and write it.
+DEFAULT_MODE = 0o600
 
 
 class SqliteSettings(NamedTuple):
-    """A checked path, as the URL gives it, and SQLite's `synchronous`."""
+    """A checked path, as the URL gives it, SQLite's `synchronous`, and the mode of a new file."""
 
     path: str
     synchronous: str
+    mode: int
 
     @classmethod
     def from_url(cls, url: str) -> "SqliteSettings":
@@ -32,11 +36,21 @@ class SqliteSettings(NamedTuple):
         synchronous = options.pop("synchronous", "full")
         if synchronous not in SYNCHRONOUS:
             raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
+        mode = _mode(options.pop("mode", f"{DEFAULT_MODE:o}"))
         if options:
             raise ValueError(
-                f"url has unknown options {sorted(options)}; the only known option is: synchronous"
+                f"url has unknown options {sorted(options)}; known are: mode, synchronous"
             )
-        return cls(path, synchronous)
+        return cls(path, synchronous, mode)
+
+
+def _mode(given: str) -> int:
+    """Return the permissions of a new file, which its owner must be able to read and write."""
+    if not re.fullmatch("0?[67][0-7][0-7]", given):
+        raise ValueError(
+            f"mode must be the permissions of the file in octal digits, such as 660, not {given!r}"
+        )
+    return int(given, 8)
 
 
 def absolute_url(url: str) -> str:

@@ -1,0 +1,79 @@
+"""The script that makes roles, and the functions through which a producer's role offers."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.settling import BY_FUNCTION
+
+OFFERS = ("offer_messages", "offer_messages_with_history")
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_TYPES = {
+    "due_at": "bigint[]",
+    "headers": "text[]",
+    "key": "text[]",
+    "kind_id": "integer",
+    "lock_timeout": "text",
+    "note": "text",
+    "now": "bigint",
+    "payload": "bytea[]",
+    "replace": "boolean",
+}
+# The two columns that an offer returns; a third one, which sends the note, is not passed on.
+_FUNCTION = """\
+DROP FUNCTION IF EXISTS {name};
+CREATE FUNCTION {name}({types}) RETURNS TABLE (offered text, is_new boolean)
+LANGUAGE plpgsql SECURITY DEFINER
+AS $function$
+DECLARE
+    found record;
+BEGIN
+    FOR found IN
+{query}
+    LOOP
+        offered := found.key;
+        is_new := found.created;
+        RETURN NEXT;
+    END LOOP;
+END
+$function$;
+"""
+
+
+@cache
+def roles_script() -> str:
+    """Return the statements that make roles for producers, consumers and administrators."""
+    script = files(__package__).joinpath("roles.sql").read_text("utf-8")
+    functions = "\n".join(map(_definition, OFFERS))
+    names = ", ".join(map(_function_name, OFFERS))
+    return script.replace("{functions}", functions.rstrip()).replace("{names}", names)
+
+
+def calls() -> dict[str, str]:
+    """Return for each offer the query that calls its function, with the same parameters."""
+    return {f"{offer}{BY_FUNCTION}": _call(offer) for offer in OFFERS}
+
+
+def _definition(offer: str) -> str:
+    """Define a function that runs the very statement which other roles run themselves."""
+    query = load_queries("postgres")[offer]
+    names = _parameters(offer)
+    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", query)
+    types = ", ".join(_TYPES[name] for name in names)
+    return _FUNCTION.format(name=_function_name(offer), types=types, query=numbered)
+
+
+def _call(offer: str) -> str:
+    values = ", ".join(f"CAST(:{name} AS {_TYPES[name]})" for name in _parameters(offer))
+    return f"SELECT offered, is_new FROM {_function_name(offer)}({values})"  # noqa: S608 - all of it is ours
+
+
+def _function_name(offer: str) -> str:
+    return f"duequeue_{offer}"
+
+
+def _parameters(offer: str) -> list[str]:
+    """Return the parameters in the order in which the query first names them."""
+    return list(dict.fromkeys(_PARAMETER.findall(load_queries("postgres")[offer])))

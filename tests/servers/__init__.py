@@ -1,0 +1,1 @@
+"""What stands around the store or befalls it: poolers, roles, standbys, crashes, power cuts."""

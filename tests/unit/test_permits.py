@@ -1,0 +1,102 @@
+"""Permits come back, even from code that a signal interrupts."""
+
+import gc
+import signal
+import threading
+from collections.abc import Iterator
+from itertools import count
+from math import inf
+from queue import SimpleQueue
+from types import FrameType
+
+import pytest
+
+from duequeue.contract.phrases import PATIENCE, in_background
+from duequeue.process.permits import Permit, Permits
+
+
+class TimeUp(Exception):
+    """What a time limit raises."""
+
+
+def test_no_more_permits_than_there_are() -> None:
+    permits = Permits(2)
+    first, second = permits.take(0), permits.take(0)
+    assert first is not None
+    assert second is not None
+    assert permits.take(0) is None
+    first.give_back()
+    assert permits.take(0) is first
+
+
+def test_a_permit_that_is_given_back_goes_to_who_waits() -> None:
+    permits = Permits(1)
+    held = permits.take(0)
+    waiting = in_background(lambda: permits.take(inf))
+    assert held is not None
+    held.give_back()
+    assert waiting.result(PATIENCE) is held
+
+
+def test_a_permit_that_is_lost_is_replaced() -> None:
+    permits = Permits(1)
+    lost = permits.take(0)
+    del lost
+    assert permits.take(0) is not None
+
+
+def test_permits_end_with_their_owner() -> None:
+    permits = Permits(3)
+    held = permits.take(0)
+    free: SimpleQueue[Permit] = permits._free  # noqa: SLF001
+    watched = [free.get(), free.get()]
+    assert all(isinstance(each, Permit) for each in watched)
+    del permits, free
+    gc.collect()
+    assert held is not None
+    held.give_back()  # to nobody
+    watched.clear()
+
+
+@pytest.fixture
+def time_limit() -> Iterator[None]:
+    """A time limit that strikes again and again, wherever the program is."""
+
+    def strike(_number: int, _frame: FrameType | None) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("time_limit")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals need the main thread"
+)
+def test_no_interruption_loses_a_permit() -> None:
+    permits = Permits(1)
+    strikes = 0
+    for number in count():
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.00001 * (1 + number % 20))
+            use_for_ever(permits)
+        except TimeUp:
+            strikes += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert permits.take(1) is not None, f"lost after {number} strikes"
+        if strikes == 2000:
+            break
+
+
+def use_for_ever(permits: Permits) -> None:
+    while True:
+        permit = permits.take(1)
+        try:
+            pass
+        finally:
+            if permit is not None:
+                permit.give_back()
