@@ -14,6 +14,7 @@ pytest_plugins = [
     "tests.fixtures.grouping",
     "tests.fixtures.postgres",
     "tests.fixtures.pgbouncer",
+    "tests.fixtures.silence",
     "tests.fixtures.spark",
 ]
 

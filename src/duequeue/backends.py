@@ -92,9 +92,7 @@ def _postgres(url: str) -> Backend:
     try:
         from duequeue.stores.sql.postgres.backend import PostgresBackend
     except ImportError as error:
-        raise MissingExtra(
-            "PostgreSQL needs psycopg and its pool: pip install 'duequeue[postgres]'"
-        ) from error
+        raise MissingExtra("PostgreSQL needs psycopg: pip install 'duequeue[postgres]'") from error
     return PostgresBackend(url)
 
 

@@ -42,7 +42,7 @@ class LeasedMessage(Generic[T]):
 
     def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
         self.queue_name = queue_name
-        self.lease, self.key, _, self._asked_at, self.attempt, self._headers = claimed
+        self.lease, self.key, _, self._asked_at, self.attempt, self._headers, _ = claimed
         self.payload = payload
         self._lease_until = lease_until
         self.settled = False

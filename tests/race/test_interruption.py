@@ -13,6 +13,11 @@ from duequeue import OfferOutcome
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.phrases import DAY, snapshot
 from tests.race.crew import Hand
+from tests.race.interrupting import (
+    interrupt_by_alarm,
+    interrupt_by_keyboard,
+    interrupt_everywhere,
+)
 from tests.race.parts import TellingPolicy, interrupted, offer_one, offer_twice, poll_for_ever
 from tests.race.watching import LEFT_IN_TRANSACTION, WAITING_FOR_A_LOCK, until_one
 
@@ -110,3 +115,23 @@ def test_interrupted_before_the_answer(
         with pytest.raises(KeyboardInterrupt):
             bystander.offer("a", 2)
     assert bystander.offer("a", 3) is OfferOutcome.UPDATED
+
+
+@on_postgres
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        interrupt_everywhere,
+        partial(interrupt_by_alarm, seconds=2),
+        partial(interrupt_by_keyboard, seconds=2),
+    ],
+    ids=["everywhere", "by alarm", "by keyboard"],
+)
+def test_no_interrupt_costs_a_connection(
+    store_url: str, hand: Hand, interrupt: Callable[[str], int]
+) -> None:
+    """With two connections, of which offers may use one, the first that is lost would be missed."""
+    hand.start(partial(interrupt, f"{store_url}?pool_size=2"))
+    outcome = hand.outcome()
+    assert outcome.error is None, outcome.error
+    assert outcome.value > 100

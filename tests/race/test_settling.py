@@ -156,7 +156,6 @@ def ack_of_two_claims(held: DeliveryFace, other: DeliveryFace, holder: QueueFace
 SETTLEMENTS: dict[str, Callable[[DeliveryFace, DeliveryFace, QueueFace], bool]] = {
     "ack": lambda held, _, __: held.ack(),
     "ack of two claims": ack_of_two_claims,
-    "extend": lambda held, _, __: held.extend(),
     "release": lambda held, _, __: held.release(),
     "bury": lambda held, _, __: held.bury("broken"),
 }

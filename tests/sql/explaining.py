@@ -12,7 +12,7 @@ from duequeue import Queue
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
 from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.session import perform_borrowed
+from duequeue.stores.sql.postgres.session import perform
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Explaining:
         self._plans = []
         register_arrays(self.connection)
         with self.connection.transaction():
-            result = drive(operation(), partial(perform_borrowed, self.connection))
+            result = drive(operation(), partial(perform, self.connection, None, None))
         return result, self._plans
 
     def _note(self, notice: Diagnostic) -> None:

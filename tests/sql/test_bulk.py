@@ -22,7 +22,16 @@ from hypothesis import strategies as some
 from duequeue import Message, Outcome, Queue, StoreError
 from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
-from duequeue.port.bulk import ID, BatchId, OfferCounts, Reach, SnapshotPart, StageId, StreamBatch
+from duequeue.port.bulk import (
+    ID,
+    KEY,
+    BatchId,
+    OfferCounts,
+    Reach,
+    SnapshotPart,
+    StageId,
+    StreamBatch,
+)
 from duequeue.port.store import Burial, Lease, Steps
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
@@ -309,8 +318,9 @@ def test_a_burial_tells_when_its_batch_was_leased(url: str, queue: Queue[Any]) -
         lease(bulk, 1)
         leased_by, later = bulk.now(), bulk.now() + 5000
         read = partial(bulk.store.read_slice, BatchId("me", 1), 0, range(1), with_payload=False)
-        message_id = bulk.run(read)[0][ID]
-        burial = Burial(Lease(message_id, 0, later), 1, "bad")
+        found = bulk.run(read)[0]
+        message_id = found[ID]
+        burial = Burial(Lease(message_id, 0, later, found[KEY]), 1, "bad")
         assert bulk.run(partial(bulk.store.bury, BatchId("me", 1), [burial], later)) == {message_id}
     (row,) = queue.history(2)
     assert row.outcome is Outcome.BURIED

@@ -1,5 +1,6 @@
 """Which errors of a database are tried again: those that may pass."""
 
+import errno
 import sqlite3
 import traceback
 from collections.abc import Iterator
@@ -11,9 +12,8 @@ import psycopg
 import pytest
 from psycopg import errors as codes
 from psycopg import sql
-from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from duequeue import ManualClock, QueueClosed, StoreError, StoreUnavailable
+from duequeue import ManualClock, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import translate
@@ -35,6 +35,7 @@ TRANSIENT = {
     "40P01": "deadlock_detected",
     "53300": "too_many_connections",
     "55P03": "lock_not_available",
+    "57014": "query_canceled",
     "57P01": "admin_shutdown",
     "57P02": "crash_shutdown",
     "57P03": "cannot_connect_now",
@@ -54,7 +55,6 @@ PERMANENT = {
     "42703": "undefined_column",
     "42P01": "undefined_table",
     "53100": "disk_full",
-    "57014": "query_canceled",
     "XX001": "data_corrupted",
 }
 
@@ -77,17 +77,12 @@ def test_postgres_errors_that_stay(code: str) -> None:
         psycopg.OperationalError("FATAL:  sorry, too many clients already"),
         psycopg.OperationalError("FATAL:  the database system is starting up"),
         psycopg.InterfaceError("the connection is closed"),
-        PoolTimeout("couldn't get a connection after 1.00 sec"),
-        TooManyRequests("the pool has already 7 requests waiting"),
+        OSError(errno.EMFILE, "Too many open files"),
     ],
     ids=str,
 )
-def test_postgres_connections_that_may_come_back(error: psycopg.Error) -> None:
+def test_postgres_connections_that_may_come_back(error: psycopg.Error | OSError) -> None:
     assert type(translate(error, ADDRESS)) is StoreUnavailable
-
-
-def test_a_pool_closed_is_a_queue_closed() -> None:
-    assert type(translate(PoolClosed("the pool is closed"), ADDRESS)) is QueueClosed
 
 
 def test_an_error_names_the_server_and_blots_out_the_password() -> None:

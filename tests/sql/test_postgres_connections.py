@@ -56,6 +56,6 @@ def test_a_connection_holds_on_to_no_large_payload(postgres_url: str) -> None:
     with Queue.open(f"{postgres_url}?pool_size=1", "orders", codec=bytes) as queue:
         queue.offer("a", b"x" * 1_000_000)
         session: Any = queue._session  # noqa: SLF001
-        with session._pool.connection() as connection:  # noqa: SLF001
-            kept = connection.cursor_to_keep
+        (connection,) = session._pool._idle  # noqa: SLF001
+        kept = connection.cursor_to_keep
         assert kept._query is None or len(b"".join(filter(None, kept._query.params))) < 100_000  # noqa: SLF001

@@ -29,7 +29,7 @@ RECORDS = [Record("a", b"1", 0)]
 
 
 def message() -> LeasedMessage[int]:
-    return LeasedMessage("orders", Claimed(Lease(1, 2, 0), "a", b"1", 0, 3, None), 1, 0)
+    return LeasedMessage("orders", Claimed(Lease(1, 2, 0, "a"), "a", b"1", 0, 3, None, 0), 1, 0)
 
 
 class Orders:

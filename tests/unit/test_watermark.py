@@ -120,3 +120,24 @@ def test_marks_have_versions(mark: Watermark) -> None:
     after = mark.start(1, SWEEP)
     assert isinstance(after, Start)
     assert after.version > before.version
+
+
+def test_leases_of_a_forgotten_claim_may_be_extended_one_by_one(mark: Watermark) -> None:
+    mark.claimed(mark.start(1, SWEEP), Position(1, 7), Claim(1, 2, 500))
+    assert position(mark, 500) == BEGINNING
+    mark.extended([1], 600)
+    mark.extended([1], 700)
+    mark.settled([1])
+    claimed(mark, Position(1, 9), now=501, token=2)
+    assert position(mark, 599) == Position(1, 9)
+    assert position(mark, 700) == BEGINNING
+
+
+def test_it_is_forgotten_until_a_clock_that_was_set_back_has_passed_the_same_end(
+    mark: Watermark,
+) -> None:
+    mark.claimed(mark.start(1, SWEEP), Position(1, 7), Claim(1, 2, 500))
+    assert position(mark, 500) == BEGINNING
+    for now in (400, 499, 500):
+        claimed(mark, Position(1, 9), now=now, token=now)
+        assert position(mark, now) == (Position(1, 9) if now == 500 else BEGINNING)

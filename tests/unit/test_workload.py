@@ -12,7 +12,9 @@ Load = Workload[LeasedMessage[Any]]
 
 def messages(count: int) -> list[LeasedMessage[Any]]:
     return [
-        LeasedMessage("orders", Claimed(Lease(n, 1, 0), str(n), b"", 0, 1, None), n, 1000)
+        LeasedMessage(
+            "orders", Claimed(Lease(n, 1, 0, str(n)), str(n), b"", 0, 1, None, 0), n, 1000
+        )
         for n in range(count)
     ]
 

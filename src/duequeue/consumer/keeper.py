@@ -13,13 +13,15 @@ from duequeue.drive.actions import Flow, Pause
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_lost
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Lease, Steps
+from duequeue.port.store import Extended, Lease, Steps
 
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)
 
 # Verdicts are gathered for this long, so that one statement settles many.
 GATHER_SECONDS = 0.002
+# A lease whose message is locked by another transaction is tried again this often, at least.
+BUSY_SECONDS = 0.2
 
 logger = logging.getLogger("duequeue.consumer")
 
@@ -29,16 +31,18 @@ class Keeper(ConsumerRole[T, P]):
 
     def run(self) -> RoleFlow[None]:
         """Settle messages in batches and keep leases alive, until the last round."""
-        clock, last_round = self.context.clock, False
+        clock, last_round, some_busy = self.context.clock, False, False
         with ExitStack() as at_the_end:
             if isinstance(clock, ManualClock):
                 at_the_end.callback(clock.subscribe(self.handover.clock_moved))
             while not last_round:
-                last_round = yield AwaitUnsettled(self.context.lease / 3 / 1000)
+                third = self.context.lease / 3 / 1000
+                seconds = min(BUSY_SECONDS, third / 10) if some_busy else third
+                last_round = yield AwaitUnsettled(seconds)
                 if not last_round:
                     yield Pause(GATHER_SECONDS)
                 yield from self._settle()
-                yield from self._extend()
+                some_busy = yield from self._extend()
 
     def _settle(self) -> RoleFlow[None]:
         with self.handover as workload:
@@ -49,37 +53,48 @@ class Keeper(ConsumerRole[T, P]):
             with self.handover as workload:
                 workload.settled(group, done=done)
 
-    def _extend(self) -> RoleFlow[None]:
+    def _extend(self) -> RoleFlow[bool]:
+        """Extend leases, and return whether some have to be tried again soon."""
         with self.handover as workload:
             held = workload.held()
         lost: list[P] = []
-        yield from self.tried("extend leases", extend_leases(self.context, held, lost))
+        busy: list[P] = []
+        yield from self.tried("extend leases", extend_leases(self.context, held, lost, busy))
         if lost:
             with self.handover as workload:
                 newly_lost = workload.lose(lost)
             yield CancelHandlers(newly_lost, 0)
+        return bool(busy)
 
 
-def extend_leases(context: Context[T], messages: Sequence[P], lost: list[P]) -> Flow[None]:
-    """Extend the leases that are a third over, in one statement, and add to `lost` those gone."""
+def extend_leases(
+    context: Context[T], messages: Sequence[P], lost: list[P], busy: list[P]
+) -> Flow[None]:
+    """Extend the leases that are a third over, in one statement.
+
+    Add to `lost` those that are gone, and to `busy` those that another transaction has locked.
+    """
     now = context.now()
     aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
     while aging:
         # A message may be here twice: with a lease that is lost, and with a new one.
         once = {message.lease.id: message for message in aging}
         leases = [message.lease for message in once.values()]
-        won, now = yield from context.settle_from_now(
+        extended, now = yield from context.settle_from_now(
             partial(_extend, context, leases), min(context.lease / 3000, context.retry.try_seconds)
         )
         for message in once.values():
-            if message.lease.id in won:
+            if message.lease.id in extended.won:
                 message.extended_to(now + context.lease)
+            elif message.lease.id in extended.busy:
+                busy.append(message)
             elif not message.settled:
                 logger.warning("queue %r: lost the lease of %r", context.name, message.key)
                 lost.append(message)
-        emit_lost(context, (each for each in once.values() if not each.settled), won)
+        held = extended.won | extended.busy
+        emit_lost(context, (each for each in once.values() if not each.settled), held)
         aging = [message for message in aging if once[message.lease.id] is not message]
 
 
-def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[set[int]]:
+def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[Extended]:
     return context.store.extend(leases, now + context.lease)

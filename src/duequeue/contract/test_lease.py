@@ -179,3 +179,38 @@ def test_an_extend_that_lost_leaves_the_other_lease_alone(
     holder = claim(queue)
     assert not lost.extend(timedelta(days=1))
     assert snapshot(queue, "a").leased_until == holder.lease_until
+
+
+def test_a_lease_extended_after_its_end_gives_back_the_original_place_too(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "ab"])
+    _, late = queue.try_poll_many(2)
+    clock.advance(SECOND)
+    again = claim(queue)
+    assert (again.key, late.extend()) == ("a", True)
+    assert again.ack()
+    queue.offer("c", 1)
+    assert claim(queue).ack()
+    clock.advance(SECOND)
+    queue.offer("d", 1)
+    assert [claim(queue).key for _ in range(2)] == ["b", "d"]
+
+
+def test_leases_that_a_clock_made_live_again_give_back_the_original_places_too(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "abc"])
+    assert claim(queue).extend(SECOND / 2)
+    assert keys_of(queue.try_poll_many(2)) == ["b", "c"]
+    clock.advance(SECOND)
+    assert claim(queue).ack()  # of a, whose end is noticed along with those of b and c
+    clock.advance(-SECOND / 4)
+    for key in "de":
+        queue.offer(key, 1)
+        assert claim(queue).ack()
+    clock.advance(SECOND / 4)
+    queue.offer("f", 1)
+    assert [claim(queue).key for _ in range(3)] == ["b", "c", "f"]

@@ -14,6 +14,7 @@ from duequeue.contract.phrases import (
     MILLISECOND,
     MINUTE,
     SECOND,
+    PickyCodec,
     claim,
     keys_of,
     offer_from_another_process,
@@ -78,6 +79,38 @@ def test_several_come_in_due_order(queue: QueueFace) -> None:
     for key, minutes_ago in (("b", 2), ("c", 1), ("a", 3), ("b2", 2)):
         queue.offer(key, 1, -minutes_ago * MINUTE)
     assert keys_of(queue.try_poll_many(10)) == ["a", "b", "b2", "c"]
+
+
+def test_what_is_claimed_after_a_burial_takes_its_place_in_due_order(
+    open_queue: OpenQueue, store_url: str
+) -> None:
+    class Interrupting(PickyCodec):
+        """Something earlier is committed just before a payload turns out to be bad."""
+
+        def decode(self, data: bytes, /) -> str:
+            if data == b"rotten":
+                other.offer("early", "sound", START - 3 * HOUR)
+            return super().decode(data)
+
+    queue = open_queue(codec=Interrupting())
+    queue.offer("bad", "rotten", START - 2 * HOUR)
+    for key in ("late", "tie"):
+        queue.offer(key, "sound", START - HOUR)
+    with Queue.open(store_url, "orders", codec=PickyCodec()) as other:
+        assert keys_of(queue.try_poll_many(10)) == ["early", "late", "tie"]
+    assert keys_of(queue.buried(10)) == ["bad"]
+
+
+def test_a_released_message_is_ordered_by_its_new_due_time(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(codec=PickyCodec())
+    queue.offer("first", "sound", START - 2 * HOUR)
+    assert claim(queue).release(MINUTE)
+    queue.offer("bad", "rotten", START - HOUR)
+    queue.offer("second", "sound", START)
+    clock.advance(MINUTE)
+    assert keys_of(queue.try_poll_many(10)) == ["second", "first"]
 
 
 def test_future_messages_stay_where_they_are(queue: QueueFace) -> None:

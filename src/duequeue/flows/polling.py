@@ -121,7 +121,8 @@ def _look_for_all(
 def _look(
     context: Context[T], wrap: Wrap[T, D], limit: int, gives_up_at: float = inf
 ) -> Flow[list[D]]:
-    found: list[D] = []
+    found: list[tuple[Claimed, T, int]] = []
+    claims = 0
     while len(found) < limit:
         token = secrets.randbits(62) + 1
         # With messages in hand, try once: they must not wait until the store can be reached.
@@ -134,8 +135,9 @@ def _look(
                 raise
             logger.exception("queue %r: could not look for more", context.name)
             break
+        claims += 1
         good, burials = _sort_out(context, claimed)
-        found += [wrap(each, payload, now + context.lease) for each, payload in good]
+        found += [(each, payload, now + context.lease) for each, payload in good]
         if context.events.listeners:
             emit_delivered(context, [each for each, _ in good], now)
         if not burials:
@@ -148,7 +150,14 @@ def _look(
             # They stay leased and come again, so what was claimed with them need not wait.
             logger.exception("queue %r: could not bury %d messages", context.name, len(burials))
             break
-    return found
+    if claims > 1:  # a later claim may have found earlier messages
+        found.sort(key=_place)
+    return [wrap(*each) for each in found]
+
+
+def _place(found: tuple[Claimed, T, int]) -> tuple[int, int]:
+    """Return the place of a message in due order."""
+    return found[0].due_at, found[0].lease.id
 
 
 def _claim(context: Context[T], limit: int, token: int) -> Steps[tuple[list[Claimed], int]]:

@@ -6,12 +6,13 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import StoreUnavailable
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Burial, Lease, Release
+from duequeue.port.store import Burial, Lease, Release, Steps
 
 T = TypeVar("T")
 
@@ -51,10 +52,21 @@ def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | No
 
 def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
     won, now = yield from context.settle_from_now(
-        lambda now: context.store.extend([message.lease], now + millis)
+        lambda now: _extend_unless_locked(context, message.lease, now + millis)
     )
     if won:
         message.extended_to(now + millis)
+    return won
+
+
+def _extend_unless_locked(context: Context[T], lease: Lease, until: int) -> Steps[bool]:
+    """Extend a lease; if another transaction has locked the message, this is worth a retry."""
+    won, busy = yield from context.store.extend([lease], until)
+    if busy:
+        raise StoreUnavailable(
+            f"the lease of {lease.key!r} in the queue {context.name!r} could not be extended, "
+            "because another transaction has locked the message"
+        )
     return bool(won)
 
 

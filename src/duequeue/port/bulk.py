@@ -27,6 +27,7 @@ COLUMNS = (
     "updated_at",
     "leased_until",
 )
+KEY = COLUMNS.index("key")
 PAYLOAD = COLUMNS.index("payload")
 ID = len(COLUMNS)
 

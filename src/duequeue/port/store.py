@@ -35,11 +35,15 @@ class Record(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The proof of holding a message: its id, and the fencing token and instant of the claim."""
+    """The proof of holding a message: its id, and the fencing token and instant of the claim.
+
+    The key is there because a store that locks several rows locks them in the order of their keys.
+    """
 
     id: int
     token: int
     delivered_at: int
+    key: str
 
 
 class Release(NamedTuple):
@@ -57,6 +61,16 @@ class Burial(NamedTuple):
     reason: str
 
 
+class Extended(NamedTuple):
+    """The ids of the leases that were extended, and of those that another transaction has locked.
+
+    A busy one is still held, and its extension is worth another try. All others are lost.
+    """
+
+    won: set[int]
+    busy: set[int]
+
+
 class Claimed(NamedTuple):
     """A message that a claim has just leased."""
 
@@ -66,6 +80,7 @@ class Claimed(NamedTuple):
     asked_at: int
     attempt: int
     headers: str | None
+    due_at: int
 
 
 class StoredMessage(NamedTuple):
@@ -129,8 +144,8 @@ class Store(Protocol):
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""
 
-    def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
-        """Move the end of the leases that are still held."""
+    def extend(self, leases: Sequence[Lease], until: int) -> Steps[Extended]:
+        """Move the end of the leases that are still held, without waiting for locked rows."""
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Release the messages that are still held, each for its own due time."""

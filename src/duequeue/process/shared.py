@@ -12,18 +12,21 @@ T = TypeVar("T")
 class Shared(Generic[T]):
     """Returns the same object for the same name."""
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    def __init__(self, make: Callable[[], T] | None = None) -> None:
         self._make = make
         self._begin()
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=self._begin)
 
-    def get(self, name: Hashable) -> T:
+    def get(self, name: Hashable, make: Callable[[], T] | None = None) -> T:
         """Return the object of that name, and make it if there is none."""
+        make = make or self._make
         with self._lock:
             found = self._alive.get(name)
             if found is None:
-                found = self._alive[name] = self._make()
+                if make is None:
+                    raise LookupError(f"{name!r} is not there, and nothing says how to make it")
+                found = self._alive[name] = make()
             return found
 
     def _begin(self) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
-from duequeue.port.bulk import ID, PAGE_BYTES, BatchId, MessageRow, Reach
+from duequeue.port.bulk import ID, KEY, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
@@ -149,7 +149,7 @@ def _decoded(
         lost = {row[ID] for row in rows} - {row[ID] for row in good}
         now = bulk.now()
         burials = [
-            Burial(Lease(row[ID], 0, now), row[ATTEMPT], str(error))
+            Burial(Lease(row[ID], 0, now, row[KEY]), row[ATTEMPT], str(error))
             for row in rows
             if row[ID] in lost
         ]

@@ -98,7 +98,7 @@ class Handling:
             now = bulk.now()
             releases, burials = [], []
             for row, verdict in failed:
-                lease = Lease(row["lease"]["id"], 0, now)
+                lease = Lease(row["lease"]["id"], 0, now, row["key"])
                 if isinstance(verdict, Parked):
                     attempts = (
                         row["attempt"] - 1 if self._has_no_attempts_left(row) else row["attempt"]

@@ -9,6 +9,7 @@ from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
+    Extended,
     Lease,
     Record,
     Release,
@@ -48,9 +49,9 @@ class MemoryStore:
         while len(claimed) < limit and (entry := self._table.take_due(now)) is not None:
             entry.leased_until, entry.token, entry.attempt = until, token, entry.attempt + 1
             self._table.place(entry)
-            lease = Lease(entry.id, token, now)
-            facts = (entry.key, entry.payload, entry.asked_at, entry.attempt, entry.headers)
-            claimed.append(Claimed(lease, *facts))
+            lease = Lease(entry.id, token, now, entry.key)
+            facts = (entry.payload, entry.asked_at, entry.attempt, entry.headers, entry.due_at)
+            claimed.append(Claimed(lease, entry.key, *facts))
         return claimed
 
     @at_once
@@ -59,9 +60,10 @@ class MemoryStore:
         return {self._settling.ack(entry, lease, now) for entry, lease in self._held(leases)}
 
     @at_once
-    def extend(self, leases: Sequence[Lease], until: int) -> set[int]:
+    def extend(self, leases: Sequence[Lease], until: int) -> Extended:
         """Move the end of the leases that are still held."""
-        return {self._table.lease(entry, until) for entry, _ in self._held(leases)}
+        won = {self._table.lease(entry, until) for entry, _ in self._held(leases)}
+        return Extended(won, busy=set())
 
     @at_once
     def release(self, releases: Sequence[Release]) -> set[int]:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from math import inf
 
 
 class LeaseEnds:
     """Remembers for each claim how many of its leases are not settled, and when they end."""
 
     def __init__(self) -> None:
-        self._held: dict[int, int] = {}  # token of the claim -> leases not settled yet
+        self._held: dict[int, float] = {}  # token of the claim -> leases not settled yet
         self._ends: list[tuple[int, int]] = []  # end, token
         self._ends_of: dict[int, int] = {}  # token -> how often it is in the heap
+        self._last_end = -inf  # the latest end at which a lease may have run out
+        self._was_before_last_end = False
 
     def add(self, token: int, count: int, end: int) -> None:
         """Note a claim."""
@@ -19,10 +22,11 @@ class LeaseEnds:
         heappush(self._ends, (end, token))
 
     def move(self, token: int, end: int) -> None:
-        """Note that a lease of a claim ends at another time."""
-        if token in self._held:
-            self._ends_of[token] = self._ends_of.get(token, 0) + 1
-            heappush(self._ends, (end, token))
+        """Note that a lease of a claim ends at another time, perhaps after it had ended."""
+        # How many leases of a forgotten claim are extended is not known, so none counts as settled.
+        self._held.setdefault(token, inf)
+        self._ends_of[token] = self._ends_of.get(token, 0) + 1
+        heappush(self._ends, (end, token))
 
     def settle(self, tokens: Iterable[int]) -> None:
         """Note settled leases by the tokens of their claims, one token for each lease."""
@@ -34,11 +38,18 @@ class LeaseEnds:
                 self._held.pop(token, None)
 
     def ran_out(self, now: int) -> bool:
-        """Return whether a lease may have run out since the last call."""
-        ran_out = False
+        """Return whether a lease may have run out since the last call.
+
+        A clock that was set back makes leases live again, and their ends are forgotten. So until it
+        has passed the last of these ends for a second time, each call may be the one.
+        """
+        is_before_last_end = now < self._last_end
+        ran_out = is_before_last_end or self._was_before_last_end
+        self._was_before_last_end = is_before_last_end
         while self._ends and (self._ends[0][0] <= now or self._ends[0][1] not in self._held):
-            _, token = heappop(self._ends)
-            ran_out = ran_out or token in self._held
+            end, token = heappop(self._ends)
+            if token in self._held:
+                ran_out, self._last_end = True, max(self._last_end, end)
             self._ends_of[token] -= 1
             if self._ends_of[token] == 0:  # no lease of this claim can run out any more
                 del self._ends_of[token]

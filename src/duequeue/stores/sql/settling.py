@@ -1,6 +1,7 @@
 """The statements by which messages leave the queue, each with a row of history or without."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from duequeue.port.history_table import day_of
 from duequeue.port.store import Burial, Lease, Record, Steps
@@ -11,9 +12,11 @@ LEASE = ("id", "token")
 HURRIED_LOCK_TIMEOUT = "50ms"
 # PostgreSQL's code for a row that fits no partition.
 NO_SUCH_DAY = "23514"
-OFFERED = ("key", "payload", "due_at", "headers")
+OFFERED = Record._fields
 # Ends the names of the queries that offer for a role which has no right to the table itself.
 BY_FUNCTION = "_by_function"
+
+KEY = attrgetter("key")
 
 
 class Settling:
@@ -47,30 +50,24 @@ class Settling:
     def offer(
         self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool
     ) -> Steps[list[Row]]:
-        """Offer distinct keys with the same `replace`; return keys, and whether they are new."""
-        replace = run[0].replace
-        keeps = replace and self._days is not None
-        name = "offer_messages_with_history" if keeps else "offer_messages"
+        """Offer distinct keys; return those that changed, and whether they are new."""
+        name = "offer_messages" if self._days is None else "offer_messages_with_history"
         if self._by_function:
             name += BY_FUNCTION
         parameters = {
             **self._kind,
             "now": now,
-            "replace": replace,
             "note": note,
             "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
         }
-        each = [record[:4] for record in run]
-        return self.rows_of(QueryEach(name, parameters, OFFERED, each), now)
+        return self.rows_of(QueryEach(name, parameters, OFFERED, run), now)
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
         """Delete messages by id and token, and return the ids."""
         if self._days is None:
-            shared = {"shared_token": _shared_token(leases)}
-            each = [lease[:2] for lease in leases]
-            return self.rows_of(QueryEach("remove_messages", shared, LEASE, each), now)
+            return self.rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
         columns = (*LEASE, "delivered_at")
-        distinct = list(dict.fromkeys(leases))
+        distinct = [lease[:3] for lease in sorted(set(leases), key=KEY)]
         name = "remove_messages_with_history"
         return self.rows_of(QueryEach(name, {"now": now}, columns, distinct), now)
 
@@ -85,7 +82,7 @@ class Settling:
         if self._days is None:
             return self.ack([burial.lease for burial in burials], now)
         columns = (*LEASE, "delivered_at", "attempts")
-        each = {burial.lease: (*burial.lease, burial.attempts) for burial in burials}
+        each = {burial.lease: (*burial.lease[:3], burial.attempts) for burial in burials}
         name = "remove_parked_with_history"
         return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
 
@@ -139,13 +136,5 @@ class Settling:
 
 
 def pairs(leases: Iterable[Lease]) -> list[Row]:
-    """Return the id and token of each lease."""
-    return [lease[:2] for lease in leases]
-
-
-def _shared_token(leases: Sequence[Lease]) -> int | None:
-    token = leases[0].token
-    for lease in leases:
-        if lease.token != token:
-            return None
-    return token
+    """Return the id and token of each lease, by key, as every statement locks its rows."""
+    return [lease[:2] for lease in sorted(leases, key=KEY)]

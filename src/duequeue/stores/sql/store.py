@@ -1,5 +1,6 @@
 """Every operation of a store, written once for all SQL dialects."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
+    Extended,
     Lease,
     Record,
     Release,
@@ -20,7 +22,7 @@ from duequeue.port.store import (
 )
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
-from duequeue.stores.sql.settling import LEASE, Settling, pairs
+from duequeue.stores.sql.settling import KEY, LEASE, Settling, pairs
 from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 
@@ -63,21 +65,27 @@ class SqlStore:
         sender: str | None = None,
         hurried: bool = False,
     ) -> Steps[list[OfferOutcome]]:
-        """Offer each run of records that one statement can take."""
+        """Offer the first record of each key, then the second of each, and so on.
+
+        The first statement locks or creates the rows of all keys, in one order. So no two batches
+        wait for each other, and the other statements meet only rows that are already locked.
+        """
         if self._settling.keeps_history:
             yield from self._settling.prepare(now)
         note = None
         if sender is not None:
             note = str(Note(sender, min(records, key=_DUE_AT).due_at, self._kind_of_message.name))
-        runs = [records] if len(records) == 1 else list(_runs(records))
+        runs = [records] if len(records) == 1 else _runs(records)
         if len(runs) > 1:
             yield BEGIN
-        outcomes: list[OfferOutcome] = []
+        replies: list[dict[str, bool]] = []
         for run in runs:
             rows = yield from self._settling.offer(run, now, note, hurried=hurried)
-            created = dict(map(_KEY_AND_CREATED, rows))
-            outcomes += [_outcome(created.get(record.key)) for record in run]
-        return outcomes
+            replies.append(dict(map(_KEY_AND_CREATED, rows)))
+        if len(runs) == 1:
+            return [_outcome(replies[0].get(record.key)) for record in records]
+        reply_to = defaultdict[str, Iterator[dict[str, bool]]](lambda: iter(replies))
+        return [_outcome(next(reply_to[record.key]).get(record.key)) for record in records]
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Claim from the watermark on; if nothing is there, claim from the beginning."""
@@ -104,24 +112,29 @@ class SqlStore:
         if rows:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
-        return [Claimed(Lease(row[1], token, now), *row[2:]) for row in rows]
+        return [
+            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:], row[0])) for row in rows
+        ]
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete by id and token."""
         return self._settled((yield from self._settling.ack(leases, now)), leases)
 
-    def extend(self, leases: Sequence[Lease], until: int) -> Steps[set[int]]:
-        """Set the new end of the leases."""
+    def extend(self, leases: Sequence[Lease], until: int) -> Steps[Extended]:
+        """Set the new end of the leases, then see which of the others are only locked."""
         each = pairs(leases)
         rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
         won = set(map(_ID, rows))
         self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
-        return won
+        left = [pair for pair in each if pair[0] not in won]
+        rows = (yield QueryEach("find_held", {}, LEASE, left)) if left else []
+        return Extended(won, busy=set(map(_ID, rows)))
 
     def release(self, releases: Sequence[Release]) -> Steps[set[int]]:
         """Clear the leases and set the new due times."""
         leases = [release.lease for release in releases]
-        each = [(*lease[:2], due_at) for lease, due_at in releases]
+        due = {release.lease: release.due_at for release in reversed(releases)}
+        each = [(*lease[:2], due[lease]) for lease in sorted(due, key=KEY)]
         rows = yield QueryEach("release_messages", {}, (*LEASE, "due_at"), each)
         return self._settled(rows, leases)
 
@@ -137,8 +150,8 @@ class SqlStore:
         yield QueryEach(
             "park_messages",
             {"now": now},
-            (*LEASE, "attempts", "reason"),
-            [(*lease[:2], attempts, reason) for lease, attempts, reason in burials],
+            (*LEASE, "key", "attempts", "reason"),
+            [(*lease[:2], lease.key, attempts, reason) for lease, attempts, reason in burials],
         )
         rows = yield from self._settling.bury(burials, now)
         return self._settled(rows, [burial.lease for burial in burials])
@@ -237,18 +250,17 @@ class SqlStore:
         return won
 
 
-def _runs(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Cut records into runs that one statement can take: with distinct keys and one `replace`."""
-    run: list[Record] = []
-    keys: set[str] = set()
+def _runs(records: Sequence[Record]) -> list[list[Record]]:
+    """Cut records into runs of distinct keys, each as early as its key allows."""
+    runs: list[list[Record]] = []
+    met: dict[str, int] = {}
     for record in records:
-        if run and (record.key in keys or record.replace != run[0].replace):
-            yield run
-            run, keys = [], set()
-        run.append(record)
-        keys.add(record.key)
-    if run:
-        yield run
+        turn = met.get(record.key, 0)
+        met[record.key] = turn + 1
+        if turn == len(runs):
+            runs.append([])
+        runs[turn].append(record)
+    return runs
 
 
 def _outcome(created: object) -> OfferOutcome:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from duequeue.errors import StoreError
 from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId
@@ -34,15 +33,10 @@ class SqlStage:
         yield BEGIN
         if expect_new and (yield Load("duequeue_message", self._as_messages(rows, now))):
             return OfferCounts(created=rows.num_rows), True
-        found: list[Row] = []
-        for replace in (True, False):
-            chosen = rows.filter(pc.equal(rows["replace"], replace)).drop_columns(["replace"])
-            if chosen.num_rows:
-                how = {"replace": replace, "look_first": self._look_first}
-                merge = {**self._kind, **how, "now": now}
-                keeps = replace and self._settling.keeps_history
-                name = "merge_messages_with_history" if keeps else "merge_messages"
-                found += yield from self._settling.rows_of(QueryBatch(name, merge, chosen), now)
+        keeps = self._settling.keeps_history
+        name = "merge_messages_with_history" if keeps else "merge_messages"
+        merge = {**self._kind, "look_first": self._look_first, "now": now}
+        found = yield from self._settling.rows_of(QueryBatch(name, merge, rows), now)
         counts = _counts(found, rows.num_rows)
         # To compare with the stored messages first pays off if most are equal. The next batch will
         # probably be like this one.
@@ -108,13 +102,10 @@ class SqlStage:
             )
 
     def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
-        found: list[Row] = []
         of = {**self._kind, **stage._asdict(), "parts": json.dumps(list(parts)), "now": now}
-        for replace in (True, False):
-            keeps = replace and self._settling.keeps_history
-            name = "merge_staged_with_history" if keeps else "merge_staged"
-            merge = Query(name, {**of, "replace": replace})
-            found += yield from self._settling.rows_of(merge, now)
+        keeps = self._settling.keeps_history
+        name = "merge_staged_with_history" if keeps else "merge_staged"
+        found = yield from self._settling.rows_of(Query(name, of), now)
         yield Execute("empty_stage", stage._asdict())
         return _counts(found, sum(parts.values()))
 

@@ -140,10 +140,16 @@ class SqlStreams:
     def bury(self, batch: BatchId, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
         """Bury them like any other messages, as delivered when the batch was leased."""
         rows: list[Row] = yield Query("when_leased", self._of(batch))
-        held: dict[str, int] = {"token": token_of(batch)}
-        if rows[0][0] is not None:
-            held["delivered_at"] = rows[0][0]
-        ours = [burial._replace(lease=burial.lease._replace(**held)) for burial in burials]
+        token, leased_at = token_of(batch), rows[0][0]
+        ours = [
+            burial._replace(
+                lease=burial.lease._replace(
+                    token=token,
+                    delivered_at=burial.lease.delivered_at if leased_at is None else leased_at,
+                )
+            )
+            for burial in burials
+        ]
         return (yield from self._messages.bury(ours, now))
 
     def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:

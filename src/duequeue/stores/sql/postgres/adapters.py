@@ -39,6 +39,12 @@ class IntegerArray(BinaryArray):
     __slots__ = ()
 
 
+class BooleanArray(BinaryArray):
+    """A `boolean[]`."""
+
+    __slots__ = ()
+
+
 class TextArray(BinaryArray):
     """A `text[]`."""
 
@@ -54,6 +60,7 @@ class ByteaArray(BinaryArray):
 ARRAY_OIDS: Mapping[type, int] = {
     BigintArray: 1016,
     IntegerArray: 1007,
+    BooleanArray: 1000,
     TextArray: 1009,
     ByteaArray: 1001,
 }
@@ -103,6 +110,7 @@ class _ArrayType(NamedTuple):
 
 _BIGINT = _ArrayType(BigintArray, 20, partial(Struct("!iq").pack, 8))
 _INTEGER = _ArrayType(IntegerArray, 23, partial(Struct("!ii").pack, 4))
+_BOOLEAN = _ArrayType(BooleanArray, 16, partial(Struct("!i?").pack, 1))
 _TEXT = _ArrayType(TextArray, 25, _text)
 _BYTEA = _ArrayType(ByteaArray, 17, _bytes)
 
@@ -115,6 +123,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "delivered_at": _BIGINT,
     "tick_at": _BIGINT,
     "attempts": _INTEGER,
+    "replace": _BOOLEAN,
     "key": _TEXT,
     "config_hash": _TEXT,
     "reason": _TEXT,

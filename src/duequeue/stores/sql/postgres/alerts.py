@@ -6,14 +6,17 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from queue import SimpleQueue
 from time import monotonic
 
 import psycopg
 
 from duequeue.port.alerts import OnAlert
 from duequeue.process.shared import Shared
+from duequeue.stores.sql.commands import Parameters
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
+from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 from duequeue.stores.sql.wakeup_note import Note
 
 logger = logging.getLogger("duequeue.postgres")
@@ -23,6 +26,7 @@ logger = logging.getLogger("duequeue.postgres")
 SEND_EVERY = 0.005
 RETRY_EVERY = 1.0
 CLOSE_WITHIN = 0.5
+ANSWER_WITHIN = 10.0
 # How soon, in seconds, a line notices that it should close.
 HEAR_FOR = 0.1
 
@@ -37,6 +41,7 @@ class Line:
     ) -> None:
         self.settings = settings
         self._work = work
+        self._place = WatchedPlace(settings)
         self.closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
         self._thread.start()
@@ -45,6 +50,13 @@ class Line:
         """End the thread, and give it a moment to finish."""
         self.closed.set()
         self._thread.join(CLOSE_WITHIN)
+
+    def execute(
+        self, connection: psycopg.Connection, query: bytes, parameters: Parameters | None = None
+    ) -> None:
+        """Execute a statement, and lose the connection if there is no answer in time."""
+        with self._place.limit(connection, ANSWER_WITHIN):
+            connection.execute(query, parameters)
 
     def _run(self) -> None:
         address, stands = self.settings.address, True
@@ -81,7 +93,8 @@ class SharedLines:
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
         self._unsent: dict[str, int] = {}
         self._sent_at: dict[str, float] = {}
-        self._something_to_send = threading.Event()
+        # Written in C, so that an interrupt of an offer cannot strike inside of it.
+        self._something_to_send: SimpleQueue[None] = SimpleQueue()
         self._sending: Line | None = None
         self._hearing: Line | None = None
 
@@ -103,7 +116,7 @@ class SharedLines:
             self._sending = self._hearing = None
         for line in lines:
             line.closed.set()
-        self._something_to_send.set()
+        self._something_to_send.put(None)
         for line in lines:
             line.close()
 
@@ -134,17 +147,17 @@ class SharedLines:
 
     def _send(self, line: Line, connection: psycopg.Connection) -> None:
         if not line.settings.pooled_by_transaction:
-            connection.execute("SET synchronous_commit = off")  # a hint need not survive a crash
+            # A hint need not survive a crash.
+            line.execute(connection, b"SET synchronous_commit = off")
         while not line.closed.is_set() or self._unsent:
-            self._something_to_send.wait()
-            self._something_to_send.clear()
+            self._something_to_send.get()
             with self._lock:
                 to_send, self._unsent = self._unsent, {}
                 self._sent_at |= dict.fromkeys(to_send, monotonic())
             try:
                 for kind, due_at in to_send.items():
                     note = str(Note(self._name, due_at, kind))
-                    connection.execute(queries()["notify_waiters"], {"note": note})
+                    line.execute(connection, queries()["notify_waiters"], {"note": note})
             except psycopg.Error:
                 with self._lock:
                     for kind, due_at in to_send.items():  # they are sent on the next connection
@@ -153,11 +166,12 @@ class SharedLines:
             line.closed.wait(SEND_EVERY)
 
     def _note(self, kind: str, due_at: int) -> None:
+        if not self._unsent:
+            self._something_to_send.put(None)
         self._unsent[kind] = min(due_at, self._unsent.get(kind, due_at))
-        self._something_to_send.set()
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
-        connection.execute("LISTEN duequeue")
+        line.execute(connection, b"LISTEN duequeue")
         for kind in list(self._listeners):
             self._alert(kind, None)  # for the notes that were sent before this line was open
         while not line.closed.is_set():

@@ -1,14 +1,17 @@
 """Which PostgreSQL errors are worth a retry, and how they are raised."""
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeGuard
 
 import psycopg
 from psycopg import errors as codes
-from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
+from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
 from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
 _TRANSIENT = (
     codes.SerializationFailure,
@@ -22,8 +25,7 @@ _TRANSIENT = (
     codes.TooManyConnections,
     codes.ConfigurationLimitExceeded,
     codes.ReadOnlySqlTransaction,
-    PoolTimeout,
-    TooManyRequests,
+    codes.QueryCanceled,  # by statement_timeout or by an administrator
 )
 # A refused login carries no code, only the server's message.
 _REFUSALS = (
@@ -39,12 +41,25 @@ _REFUSALS = (
 )
 
 
-def translate(error: psycopg.Error, address: Address) -> StoreError | QueueClosed:
+def translate(error: psycopg.Error | OSError, address: Address) -> StoreError:
     """Return the DueQueue error for a driver's error."""
-    if isinstance(error, PoolClosed):
-        return QueueClosed("the queue was closed while this call ran")
+    words = address.clean(str(error)).strip()
+    if isinstance(error, OSError):
+        return StoreUnavailable(f"PostgreSQL at {address}: out of file descriptors: {words}")
+    if isinstance(error, codes.LockNotAvailable):
+        words = f"another transaction has locked what this call needs: {words}"
     kind = StoreUnavailable if is_transient(error) else StoreError
-    return kind(f"PostgreSQL at {address}: {address.clean(str(error)).strip()}")
+    return kind(f"PostgreSQL at {address}: {words}")
+
+
+def failure(error: BaseException, place: WatchedPlace, address: Address) -> StoreError | None:
+    """Return the DueQueue error for a failed call; None if its own error is the one to raise."""
+    if isinstance(error, psycopg.Error) and place.is_cut:
+        return StoreUnavailable(f"PostgreSQL at {address}: {place.no_answer}")
+    if isinstance(error, psycopg.Error):
+        # The driver does not say why no socket could be made.
+        return translate((place.connection is None and _lack_of_files()) or error, address)
+    return translate(error, address) if _is_lack_of_files(error) else None
 
 
 @contextmanager
@@ -67,9 +82,27 @@ def is_transient(error: psycopg.Error) -> bool:
     return lost and not any(words in str(error) for words in _REFUSALS)
 
 
-def must_reconnect(error: psycopg.Error) -> bool:
-    """Return whether the connection leads to the wrong server, namely a demoted primary."""
-    return isinstance(error, codes.ReadOnlySqlTransaction)
+def leaves_it_usable(error: BaseException) -> bool:
+    """Return whether the connection of a failed call can be used again.
+
+    Not after an interrupt, which may strike in the middle of the driver's code, and not if it
+    leads to the wrong server, namely a demoted primary.
+    """
+    expected = isinstance(error, psycopg.Error | DueQueueError)
+    return expected and not isinstance(error, codes.ReadOnlySqlTransaction)
+
+
+def _is_lack_of_files(error: BaseException) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
+
+
+def _lack_of_files() -> OSError | None:
+    """Return the error of opening one more file, if there can be no more."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error
+    return None
 
 
 def _misses_a_day(error: psycopg.Error) -> bool:

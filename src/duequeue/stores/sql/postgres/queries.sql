@@ -11,27 +11,34 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
 -- name: offer_messages
 -- Ids are drawn in input order, because messages due at the same instant are delivered in insertion
--- order. Rows are locked in key order, so that two batches of the same keys cannot deadlock. A new
+-- order. Rows are locked in key order, as by every statement here that locks several, so that no two
+-- of them can deadlock. A row that is not changed is locked too. What may not replace a stored message
+-- says so by a number in replaced_attempts, because ON CONFLICT knows only columns of the table. A new
 -- row has no updated_at, an updated one has, and an ignored one is not returned. The note, if there
 -- is one, is sent once, and only if a row changed, since the sub-select runs for the first row that
 -- is returned.
 WITH input AS MATERIALIZED (
-    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
+    SELECT
+        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers,
+        CASE WHEN NOT replace THEN 0 END AS keeps_stored
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text [])
-    ) AS offered (key, payload, due_at, headers)
+        CAST(:headers AS text []), CAST(:replace AS boolean [])
+    ) AS offered (key, payload, due_at, headers, replace)
     WHERE CAST(:lock_timeout AS text) IS NULL
         OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 )
 INSERT INTO duequeue_message AS stored
-    (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
-SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now FROM input ORDER BY key
+    (id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored
+FROM input ORDER BY key COLLATE "C"
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    excluded.replaced_attempts IS NULL
+    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING key, updated_at IS NULL AS created, (
     SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
 );
@@ -43,7 +50,7 @@ RETURNING key, updated_at IS NULL AS created, (
 -- a claim does not wait for the disk, since a crash of the server can undo only a lease, after which
 -- the message is delivered again. A caller's transaction keeps its own setting.
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+SET leased_until = :until, lease_token = :token, attempt = least(attempt, 2147483646) + 1
 WHERE id = ANY(ARRAY(
     SELECT id FROM duequeue_message
     WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
@@ -61,71 +68,73 @@ AND (
 RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
--- This acks, and it is the second half of a burial. Here and in the four queries below, a join would
--- be good until the statistics of a drained table say that it has one row; then the planner would
--- walk the whole table. `(…) IS TRUE` cannot be turned into a join, so each lease is looked up by its
--- id. Usually all leases come from one claim and share its token, and then the pairs are not compared.
-DELETE FROM duequeue_message
-WHERE id = ANY(CAST(:id AS bigint [])) AND (
-    lease_token = :shared_token
-    OR (
-        (id, lease_token) IN (
-            SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint []))
-        )
-    ) IS TRUE
-)
-RETURNING id;
-
--- name: extend_leases
-UPDATE duequeue_message SET leased_until = :until
-WHERE id = ANY(CAST(:id AS bigint [])) AND (
-    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
-) IS TRUE
-RETURNING id;
+-- This acks, and it is the second half of a burial. Here and in the two queries below, the leases come
+-- in key order and their rows are looked up one after the other, so that they are locked in that order.
+-- With a plain `=`, the planner would do that until the statistics of a drained table say that it has
+-- one row; then it would walk the whole index. `= ANY` of one id leaves it nothing but a look-up on our
+-- own connections, which do not scan tables.
+DELETE FROM duequeue_message AS held
+USING unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
+RETURNING held.id;
 
 -- name: release_messages
-UPDATE duequeue_message
-SET due_at = (
-        SELECT lease.due_at FROM unnest(
-            CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:due_at AS bigint [])
-        ) AS lease (id, token, due_at)
-        WHERE lease.id = duequeue_message.id AND lease.token = duequeue_message.lease_token
-        LIMIT 1
-    ),
-    leased_until = -62135596800000, lease_token = 0
-WHERE id = ANY(CAST(:id AS bigint [])) AND (
-    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
-) IS TRUE
-RETURNING id;
+UPDATE duequeue_message AS held
+SET due_at = lease.due_at, leased_until = -62135596800000, lease_token = 0
+FROM unnest(
+    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:due_at AS bigint [])
+) AS lease (id, token, due_at)
+WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
+RETURNING held.id;
 
 -- name: give_back_messages
-UPDATE duequeue_message
-SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
-WHERE id = ANY(CAST(:id AS bigint [])) AND (
-    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
-) IS TRUE
-RETURNING id;
+UPDATE duequeue_message AS held
+SET leased_until = -62135596800000, lease_token = 0, attempt = held.attempt - 1
+FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
+RETURNING held.id;
 
--- name: park_messages
--- The rows stay locked, so that no offer changes one before the same transaction removes it.
-INSERT INTO duequeue_buried
-    (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
-SELECT held.kind_id, held.key, held.payload, held.headers, held.asked_at,
-    lease.attempts, lease.reason, :now
-FROM (
-    SELECT * FROM duequeue_message
+-- name: extend_leases
+-- A lease must not end while its extension waits behind an offer or a lock of somebody else, so rows
+-- that are locked are left out. Here and in find_held, `(…) IS TRUE` cannot be turned into a join, so
+-- that each lease is looked up by its id under every plan.
+UPDATE duequeue_message SET leased_until = :until
+WHERE id = ANY(ARRAY(
+    SELECT id FROM duequeue_message
     WHERE id = ANY(CAST(:id AS bigint [])) AND (
         (id, lease_token) IN (
             SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint []))
         )
     ) IS TRUE
+    FOR UPDATE SKIP LOCKED
+))
+RETURNING id;
+
+-- name: find_held
+SELECT id FROM duequeue_message
+WHERE id = ANY(CAST(:id AS bigint [])) AND (
+    (id, lease_token) IN (SELECT * FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])))
+) IS TRUE;
+
+-- name: park_messages
+-- The rows stay locked, so that no offer changes one before the same transaction removes it. They are
+-- locked in key order, and added in the order in which they are given.
+INSERT INTO duequeue_buried
+    (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
+SELECT held.kind_id, held.key, held.payload, held.headers, held.asked_at,
+    lease.attempts, lease.reason, :now
+FROM (
+    SELECT * FROM unnest(
+        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:key AS text []),
+        CAST(:attempts AS integer []), CAST(:reason AS text [])
+    ) WITH ORDINALITY AS given (id, token, key, attempts, reason, position)
+    ORDER BY key COLLATE "C"
+) AS lease
+CROSS JOIN LATERAL (
+    SELECT * FROM duequeue_message
+    WHERE id = lease.id AND lease_token = lease.token
     FOR UPDATE
 ) AS held
-INNER JOIN unnest(
-    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer []),
-    CAST(:reason AS text [])
-) WITH ORDINALITY AS lease (id, token, attempts, reason, position)
-    ON lease.id = held.id AND lease.token = held.lease_token
 ORDER BY lease.position;
 
 -- name: find_message
@@ -146,7 +155,9 @@ FROM (
 DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id;
 
 -- name: drop_messages
-DELETE FROM duequeue_message WHERE kind_id = :kind_id;
+DELETE FROM duequeue_message AS dropped
+USING (SELECT id FROM duequeue_message WHERE kind_id = :kind_id ORDER BY key) AS found
+WHERE dropped.id = ANY(ARRAY[found.id]);
 
 -- name: count_messages
 SELECT
@@ -238,15 +249,19 @@ WHERE kind_id = :kind_id AND prefix = :prefix;
 
 -- name: hold_undelivered_ticks
 -- The messages are locked, and claims skip locked rows, so no claim takes one that is about to be
--- removed or replaced.
+-- removed or replaced. Without the OFFSET, they might be looked up before the ticks are sorted.
 SELECT tick.config_hash, tick.tick_at, tick.key
-FROM duequeue_tick AS tick
+FROM (
+    SELECT config_hash, tick_at, key FROM duequeue_tick
+    WHERE kind_id = :kind_id AND prefix = :prefix
+    ORDER BY key
+    OFFSET 0
+) AS tick
 WHERE
-    tick.kind_id = :kind_id AND tick.prefix = :prefix
-    AND (
+    (
         SELECT message.id FROM duequeue_message AS message
         WHERE
-            message.key = tick.key AND message.kind_id + 0 = tick.kind_id
+            message.key = tick.key AND message.kind_id + 0 = :kind_id
             AND message.attempt = 0
         FOR UPDATE
     ) IS NOT NULL;
@@ -351,24 +366,29 @@ ORDER BY cron.prefix;
 -- name: offer_messages_with_history
 -- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
 WITH input AS MATERIALIZED (
-    SELECT nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers
+    SELECT
+        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers,
+        CASE WHEN NOT replace THEN 0 END AS keeps_stored
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text [])
-    ) AS offered (key, payload, due_at, headers)
+        CAST(:headers AS text []), CAST(:replace AS boolean [])
+    ) AS offered (key, payload, due_at, headers, replace)
     WHERE CAST(:lock_timeout AS text) IS NULL
         OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 ),
 changed AS (
     INSERT INTO duequeue_message AS stored
-        (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
-    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now FROM input ORDER BY key
+        (id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored
+    FROM input ORDER BY key COLLATE "C"
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
         headers = excluded.headers, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    WHERE
+        excluded.replaced_attempts IS NULL
+        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING key, updated_at, replaced_asked_at, replaced_attempts
 ),
 kept AS (
@@ -382,8 +402,8 @@ SELECT key, updated_at IS NULL AS created, (
 FROM changed;
 
 -- name: remove_messages_with_history
--- This acks. The held messages are looked up lease by lease and locked, so that exactly the deleted
--- ones go to the history. Here and below, a part of the statement that only writes runs to its end
+-- This acks. The held messages are looked up lease by lease, in key order, and locked, so that exactly
+-- the deleted ones go to the history. Here and below, a part of the statement that only writes runs to its end
 -- although nothing reads it.
 WITH held AS MATERIALIZED (
     SELECT message.*, lease.delivered_at
@@ -443,8 +463,10 @@ SELECT count(*) FROM gone;
 
 -- name: drop_messages_with_history
 WITH gone AS (
-    DELETE FROM duequeue_message WHERE kind_id = :kind_id
-    RETURNING kind_id, key, asked_at, attempt
+    DELETE FROM duequeue_message AS dropped
+    USING (SELECT id FROM duequeue_message WHERE kind_id = :kind_id ORDER BY key) AS found
+    WHERE dropped.id = ANY(ARRAY[found.id])
+    RETURNING dropped.kind_id, dropped.key, dropped.asked_at, dropped.attempt
 ),
 kept AS (
     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
@@ -544,18 +566,19 @@ SELECT kind FROM duequeue_kind ORDER BY kind;
 -- mostly read and not written.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at)
-    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+    SELECT
+        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text [])
-    ) AS offered (key, payload, due_at, headers)
+        CAST(:headers AS text []), CAST(:replace AS boolean [])
+    ) AS offered (key, payload, due_at, headers, replace)
     WHERE NOT :look_first OR (
         SELECT known.id FROM duequeue_message AS known
         WHERE
             known.key = offered.key AND known.kind_id + 0 = :kind_id
             AND (
-                NOT :replace
+                NOT offered.replace
                 OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
             )
     ) IS NULL
@@ -563,7 +586,9 @@ WITH merged AS (
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
         headers = excluded.headers, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
-    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    WHERE
+        excluded.replaced_attempts IS NULL
+        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING updated_at IS NULL AS created
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
@@ -572,18 +597,19 @@ SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM
 -- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at)
-    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+    SELECT
+        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text [])
-    ) AS offered (key, payload, due_at, headers)
+        CAST(:headers AS text []), CAST(:replace AS boolean [])
+    ) AS offered (key, payload, due_at, headers, replace)
     WHERE NOT :look_first OR (
         SELECT known.id FROM duequeue_message AS known
         WHERE
             known.key = offered.key AND known.kind_id + 0 = :kind_id
             AND (
-                NOT :replace
+                NOT offered.replace
                 OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
             )
     ) IS NULL
@@ -592,7 +618,9 @@ WITH merged AS (
         headers = excluded.headers, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    WHERE
+        excluded.replaced_attempts IS NULL
+        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
 ),
 kept AS (
@@ -613,28 +641,31 @@ WHERE writer = :writer AND batch = :batch AND part = ANY(CAST(:part AS bigint []
 
 -- name: merge_staged
 -- This is offer_messages for staged rows, and only for those of the given parts, because another part
--- may be committed meanwhile. If several parts have the same key, the last one counts with replace and
--- the first one without. Only the numbers of created and updated messages are returned.
+-- may be committed meanwhile. If several parts have the same key, the last one with replace counts, or
+-- the first one if all are without. Only the numbers of created and updated messages are returned.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at)
-    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+    SELECT
+        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
     FROM (
-        SELECT DISTINCT ON (key) key, payload, headers, due_at
+        SELECT DISTINCT ON (key) key, payload, headers, due_at, replace
         FROM duequeue_stage
-        WHERE writer = :writer AND batch = :batch AND replace = :replace
+        WHERE writer = :writer AND batch = :batch
             AND part = ANY(ARRAY(
                 SELECT CAST(listed AS bigint)
                 FROM json_array_elements_text(CAST(:parts AS json)) AS listed
             ))
-        ORDER BY key, CASE WHEN :replace THEN -part ELSE part END
+        ORDER BY key, replace DESC, CASE WHEN replace THEN -part ELSE part END
     ) AS staged
     ORDER BY key
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
         headers = excluded.headers, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
-    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    WHERE
+        excluded.replaced_attempts IS NULL
+        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING updated_at IS NULL AS created
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
@@ -643,17 +674,18 @@ SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM
 -- This is merge_staged, but an updated row also stores what it was before, which goes to the history.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at)
-    SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+    SELECT
+        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
     FROM (
-        SELECT DISTINCT ON (key) key, payload, headers, due_at
+        SELECT DISTINCT ON (key) key, payload, headers, due_at, replace
         FROM duequeue_stage
-        WHERE writer = :writer AND batch = :batch AND replace = :replace
+        WHERE writer = :writer AND batch = :batch
             AND part = ANY(ARRAY(
                 SELECT CAST(listed AS bigint)
                 FROM json_array_elements_text(CAST(:parts AS json)) AS listed
             ))
-        ORDER BY key, CASE WHEN :replace THEN -part ELSE part END
+        ORDER BY key, replace DESC, CASE WHEN replace THEN -part ELSE part END
     ) AS staged
     ORDER BY key
     ON CONFLICT (kind_id, key) DO UPDATE
@@ -661,7 +693,9 @@ WITH merged AS (
         headers = excluded.headers, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    WHERE
+        excluded.replaced_attempts IS NULL
+        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
     RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
 ),
 kept AS (
@@ -728,7 +762,7 @@ RETURNING last_due_at, ids[cardinality(ids)], cardinality(ids);
 
 -- name: lease_gathered
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+SET leased_until = :until, lease_token = :token, attempt = least(attempt, 2147483646) + 1
 WHERE id = ANY(ARRAY(
     SELECT unnest(ids) FROM duequeue_stream_batch
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
@@ -758,20 +792,31 @@ UPDATE duequeue_stream_batch SET leased_until = :until
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: remove_stream_batch
-DELETE FROM duequeue_message
-WHERE id = ANY(ARRAY(
-    SELECT unnest(ids) FROM duequeue_stream_batch
-    WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-)) AND lease_token = :token;
-
--- name: remove_stream_batch_with_history
-WITH gone AS (
-    DELETE FROM duequeue_message
+-- With an empty text added, the keys cannot be had in order by a walk over the whole index.
+DELETE FROM duequeue_message AS held
+USING (
+    SELECT id FROM duequeue_message
     WHERE id = ANY(ARRAY(
         SELECT unnest(ids) FROM duequeue_stream_batch
         WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
     )) AND lease_token = :token
-    RETURNING kind_id, key, asked_at, attempt
+    ORDER BY key || ''
+) AS leased
+WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token;
+
+-- name: remove_stream_batch_with_history
+WITH gone AS (
+    DELETE FROM duequeue_message AS held
+    USING (
+        SELECT id FROM duequeue_message
+        WHERE id = ANY(ARRAY(
+            SELECT unnest(ids) FROM duequeue_stream_batch
+            WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+        )) AND lease_token = :token
+        ORDER BY key || ''
+    ) AS leased
+    WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token
+    RETURNING held.kind_id, held.key, held.asked_at, held.attempt
 ),
 kept AS (
     INSERT INTO duequeue_history

@@ -19,7 +19,7 @@ _TYPES = {
     "note": "text",
     "now": "bigint",
     "payload": "bytea[]",
-    "replace": "boolean",
+    "replace": "boolean[]",
 }
 # The two columns that an offer returns; a third one, which sends the note, is not passed on.
 _FUNCTION = """\

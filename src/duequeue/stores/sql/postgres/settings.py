@@ -10,18 +10,17 @@ from psycopg.conninfo import conninfo_to_dict
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.url_parts import refuse_unencoded_credentials, split_options
 
-# How long to wait for a free connection before the retry policy takes over.
-POOL_TIMEOUT = 1.0
-
-
-# These hold unless the URL says otherwise. With these keepalives, in seconds, a server that does
-# not answer counts as gone after a minute; with the system's defaults, that would take two hours.
+# These hold unless the URL says otherwise. With these keepalives, in seconds, an idle connection to
+# a server that is gone is lost after a minute; with the system's defaults, after two hours. There
+# are no keepalives while data waits to be acknowledged; tcp_user_timeout, in milliseconds, is for
+# that.
 DEFAULTS = {
     "application_name": "duequeue",
     "connect_timeout": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
 }
 
 # A queue's table swings between empty and full faster than its statistics follow. So these settings
@@ -107,6 +106,7 @@ class PostgresSettings:
         return arguments
 
     @property
-    def session_settings(self) -> str:
-        """The statements that are run on every new connection of ours."""
-        return "" if self.pooled_by_transaction else SESSION_SETTINGS
+    def first_statements(self) -> str:
+        """The statements that are run on every new connection of ours; the last returns a row."""
+        show = "SHOW lock_timeout"
+        return show if self.pooled_by_transaction else f"{SESSION_SETTINGS}; {show}"

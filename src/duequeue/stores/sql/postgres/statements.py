@@ -2,11 +2,15 @@
 
 import re
 from functools import cache
+from time import monotonic
 
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import arrays
 from duequeue.stores.sql.postgres.roles import calls
+
+# Of the time that is left.
+SHARE_FOR_LOCKS = 0.8
 
 _PARAMETER = re.compile(r":([a-z_]+)")
 
@@ -20,12 +24,22 @@ def queries() -> dict[str, bytes]:
     }
 
 
-def statement(command: Query | QueryEach | Execute | Script) -> tuple[bytes, Parameters | None]:
-    """Return the statement and parameters of a command; sets of parameters become arrays."""
+def statement(
+    command: Query | QueryEach | Execute | Script, ends_at: float | None = None
+) -> tuple[bytes, Parameters | None]:
+    """Return the statement and parameters of a command; sets of parameters become arrays.
+
+    If a call ends at some instant of the monotonic clock, its offers wait for rows that others
+    have locked only as long as there is time left to report that.
+    """
     match command:
         case Query(name, parameters) | Execute(name, parameters):
             return queries()[name], parameters
         case QueryEach(name, parameters, columns, each):
-            return queries()[name], {**parameters, **arrays(columns, each)}
+            together = {**parameters, **arrays(columns, each)}
+            if ends_at is not None and together.get("lock_timeout", "") is None:
+                wait = max((ends_at - monotonic()) * SHARE_FOR_LOCKS, 0.001)
+                together["lock_timeout"] = f"{wait * 1000:.0f}ms"
+            return queries()[name], together
         case Script(text):
             return text.encode(), None

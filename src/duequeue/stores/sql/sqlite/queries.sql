@@ -25,7 +25,7 @@ RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 -- name: claim_messages
 -- SQLite runs the sub-select once, so its limit holds.
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+SET leased_until = :until, lease_token = :token, attempt = min(attempt, 2147483646) + 1
 WHERE id IN (
     SELECT id FROM duequeue_message
     WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
@@ -37,11 +37,14 @@ RETURNING due_at, id, key, payload, asked_at, attempt, headers;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial.
-DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id, :shared_token;
+DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: extend_leases
 UPDATE duequeue_message SET leased_until = :until
 WHERE id = :id AND lease_token = :token RETURNING id;
+
+-- name: find_held
+SELECT id FROM duequeue_message WHERE id = :id AND lease_token = :token;
 
 -- name: release_messages
 UPDATE duequeue_message SET due_at = :due_at, leased_until = -62135596800000, lease_token = 0
@@ -55,7 +58,7 @@ WHERE id = :id AND lease_token = :token RETURNING id;
 INSERT INTO duequeue_buried
     (kind_id, key, payload, headers, asked_at, attempts, reason, buried_at)
 SELECT kind_id, key, payload, headers, asked_at, :attempts, :reason, :now
-FROM duequeue_message WHERE id = :id AND lease_token = :token;
+FROM duequeue_message WHERE id = :id AND lease_token = :token AND key = :key;
 
 -- name: find_message
 -- This finds the live message and the newest burial in one statement, because between two statements
@@ -415,16 +418,17 @@ DELETE FROM duequeue_stage WHERE writer = :writer AND batch = :batch AND part = 
 
 -- name: merge_staged
 -- This is offer_messages for staged rows, and only for those of the given parts. If several parts have
--- the same key, the last one counts with replace and the first one without. It returns whether each
--- row was created, and whether it was updated.
+-- the same key, the last one with replace counts, or the first one if all are without. What may not
+-- replace a stored message says so by a number in replaced_attempts, because ON CONFLICT knows only
+-- columns of the table. It returns whether each row was created, and whether it was updated.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+SELECT :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
 FROM (
     -- The other columns are those of the row with the maximum.
-    SELECT key, payload, headers, due_at, max(CASE WHEN :replace THEN part ELSE -part END)
+    SELECT key, payload, headers, due_at, replace, max(CASE WHEN replace THEN part ELSE -1 - part END)
     FROM duequeue_stage
-    WHERE writer = :writer AND batch = :batch AND replace = :replace
+    WHERE writer = :writer AND batch = :batch
         AND part IN (SELECT listed.value FROM json_each(:parts) AS listed)
     GROUP BY key
 )
@@ -434,20 +438,22 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    excluded.replaced_attempts IS NULL
+    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: merge_staged_with_history
 -- This is merge_staged, but an updated row also stores what it was before. That fires the trigger
 -- which adds it to the history.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-SELECT :kind_id, key, payload, headers, due_at, due_at, :now
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
+SELECT :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
 FROM (
     -- The other columns are those of the row with the maximum.
-    SELECT key, payload, headers, due_at, max(CASE WHEN :replace THEN part ELSE -part END)
+    SELECT key, payload, headers, due_at, replace, max(CASE WHEN replace THEN part ELSE -1 - part END)
     FROM duequeue_stage
-    WHERE writer = :writer AND batch = :batch AND replace = :replace
+    WHERE writer = :writer AND batch = :batch
         AND part IN (SELECT listed.value FROM json_each(:parts) AS listed)
     GROUP BY key
 )
@@ -458,7 +464,9 @@ SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.as
     headers = excluded.headers, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    excluded.replaced_attempts IS NULL
+    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: empty_stage
@@ -513,7 +521,7 @@ RETURNING last_due_at, json_extract(ids, '$[#-1]'), json_array_length(ids);
 
 -- name: lease_gathered
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = attempt + 1
+SET leased_until = :until, lease_token = :token, attempt = min(attempt, 2147483646) + 1
 WHERE id IN (
     SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import psycopg
+from psycopg.rows import TupleRow
+
 from duequeue.port.bulk import Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
@@ -10,23 +13,33 @@ from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.backend import DIALECT
 from duequeue.stores.sql.postgres.bulk.copying import batch_arrays, copy_in
 from duequeue.stores.sql.postgres.bulk.snapshots import PostgresSnapshots
-from duequeue.stores.sql.postgres.session import PooledConnection, PostgresSession
+from duequeue.stores.sql.postgres.session import PostgresSession, perform
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 
 class BulkPostgresSession(PostgresSession):
     """A session that can load batches too."""
 
-    def _perform(self, connection: PooledConnection, command: Any) -> object:
-        match command:
-            case Load(table, rows):
-                return copy_in(connection, table, rows)
-            case QueryBatch(name, parameters, rows):
-                return super()._perform(
-                    connection, Query(name, {**parameters, **batch_arrays(rows)})
-                )
-            case _:
-                return super()._perform(connection, command)
+    def __init__(self, settings: PostgresSettings) -> None:
+        super().__init__(settings)
+        self._perform = perform_bulk
+
+
+def perform_bulk(
+    connection: psycopg.Connection[Any],
+    kept: psycopg.Cursor[TupleRow] | None,
+    ends_at: float | None,
+    command: Any,
+) -> object:
+    """Carry out one command; see `perform`."""
+    match command:
+        case Load(table, rows):
+            return copy_in(connection, table, rows)
+        case QueryBatch(name, parameters, rows):
+            query = Query(name, {**parameters, **batch_arrays(rows)})
+            return perform(connection, kept, ends_at, query)
+        case _:
+            return perform(connection, kept, ends_at, command)
 
 
 class BulkPostgresBackend:

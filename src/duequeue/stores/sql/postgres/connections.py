@@ -1,0 +1,114 @@
+"""Connections of ours, and how they are opened."""
+
+import asyncio
+from collections.abc import Generator
+from contextvars import ContextVar
+from math import inf
+from time import monotonic
+from typing import Any
+
+import psycopg
+from psycopg.errors import ConnectionTimeout
+from psycopg.rows import TupleRow, tuple_row
+
+from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
+from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.postgres.watchdog import WatchedPlace
+
+NO_LOCK_TIMEOUT = [("0",)]
+
+_connect_until: ContextVar[float] = ContextVar("connect_until", default=inf)
+
+
+class PooledConnection(psycopg.Connection):
+    """A connection of ours, with a cursor that is used again and again.
+
+    A new cursor has to find out again how to send and read each type, which takes a quarter of the
+    driver's time. A cursor holds on to the parameters and the result of its last statement, so
+    statements with large payloads do not use this one.
+    """
+
+    cursor_to_keep: psycopg.Cursor[TupleRow]
+    idle_since: float
+    limits_lock_waits: bool  # because the URL, the role or the database sets lock_timeout
+
+    @classmethod
+    def _connect_gen(cls, *arguments: Any, **options: Any) -> Any:
+        # The driver's own timeout is in whole seconds, and at least two of them.
+        return _in_time(super()._connect_gen(*arguments, **options), _connect_until.get())
+
+    def __del__(self, *_: Any) -> None:
+        """Close without a warning, because an interrupt may lose a connection."""
+
+
+class AsyncPooledConnection(psycopg.AsyncConnection):
+    """The same, awaiting."""
+
+    cursor_to_keep: psycopg.AsyncCursor[TupleRow]
+    idle_since: float
+    limits_lock_waits: bool
+
+    def __del__(self, *_: Any) -> None:
+        """Close without a warning, because an event loop may end before its queues are closed."""
+
+
+def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection:
+    """Open a connection at a place, within the time that its call has left."""
+    before = _connect_until.set(inf if place.deadline is None else place.deadline)
+    try:
+        connection = PooledConnection.connect(settings.conninfo, **settings.connection_arguments)
+    finally:
+        _connect_until.reset(before)
+    place.connection = connection  # from here on, the watchdog sees to the deadline
+    register_arrays(connection)
+    register_integers(connection)
+    cursor = connection.cursor_to_keep = cursor_on(connection)
+    cursor.execute(settings.first_statements)
+    while cursor.nextset():
+        pass
+    connection.limits_lock_waits = cursor.fetchall() != NO_LOCK_TIMEOUT
+    return connection
+
+
+async def connect_async(place: WatchedPlace, settings: PostgresSettings) -> AsyncPooledConnection:
+    """Do the same as `connect`, awaiting."""
+    seconds = inf if place.deadline is None else place.deadline - monotonic()
+    try:
+        async with asyncio.timeout(seconds if seconds < inf else None):
+            connection = await AsyncPooledConnection.connect(
+                settings.conninfo, **settings.connection_arguments
+            )
+    except TimeoutError:
+        raise ConnectionTimeout("connection timeout expired") from None
+    place.connection = connection
+    register_arrays(connection)
+    register_integers(connection)
+    cursor = connection.cursor_to_keep = async_cursor_on(connection)
+    await cursor.execute(settings.first_statements)
+    while cursor.nextset():
+        pass
+    connection.limits_lock_waits = await cursor.fetchall() != NO_LOCK_TIMEOUT
+    return connection
+
+
+def cursor_on(connection: psycopg.Connection[Any]) -> psycopg.Cursor[TupleRow]:
+    """Return a cursor of ours, whatever rows and cursors the connection's owner prefers."""
+    return psycopg.Cursor(connection, row_factory=tuple_row)
+
+
+def async_cursor_on(connection: psycopg.AsyncConnection[Any]) -> psycopg.AsyncCursor[TupleRow]:
+    """Return a cursor of ours, whatever rows and cursors the connection's owner prefers."""
+    return psycopg.AsyncCursor(connection, row_factory=tuple_row)
+
+
+def _in_time(steps: Generator[Any, Any, Any], gives_up_at: float) -> Generator[Any, Any, Any]:
+    """Take the driver's steps of connecting, which wait a tenth of a second at a time."""
+    try:
+        waits_for = next(steps)
+        while True:
+            ready = yield waits_for
+            if monotonic() >= gives_up_at:
+                raise ConnectionTimeout("connection timeout expired")
+            waits_for = steps.send(ready)
+    except StopIteration as done:
+        return done.value

@@ -1,0 +1,79 @@
+"""What both pools do with connections that nobody uses at the moment."""
+
+import threading
+from collections import deque
+from math import inf
+from time import monotonic
+from typing import Generic, TypeVar
+
+from duequeue.errors import StoreUnavailable
+from duequeue.stores.sql.postgres.connections import AsyncPooledConnection, PooledConnection
+from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.postgres.watchdog import WatchedPlace
+
+C = TypeVar("C", PooledConnection, AsyncPooledConnection)
+
+# In seconds. A connection that was needed for a moment is closed if it was not used for this long.
+CLOSE_IDLE_AFTER = 600.0
+TIDY_EVERY = 60.0
+# How long a long operation waits for a connection, in seconds.
+LONGEST_WAIT = 10.0
+
+
+class IdleConnections(Generic[C]):
+    """The idle connections of a pool, which exist for as long as the pool has users.
+
+    The one that was used last is used next, so that the others may grow old and be closed.
+    """
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        self.settings = settings
+        # One place is left for those who keep or end a lease, even if the others never come back.
+        self.size = max(settings.pool_size, 2)
+        self._idle: deque[C] = deque()
+        self._users = 0
+        self._counting = threading.Lock()
+        self._tidy_at = monotonic() + TIDY_EVERY
+
+    def join(self) -> None:
+        """Count one more user."""
+        with self._counting:
+            self._users += 1
+
+    def leave(self) -> None:
+        """Count one user less, and close the idle connections after the last."""
+        with self._counting:
+            self._users -= 1
+        if not self._users:
+            self._close_idle()
+
+    def _tidy(self) -> None:
+        """Close the connections that were not used for long, or all if the pool has no users."""
+        now = monotonic()
+        self._tidy_at = now + TIDY_EVERY
+        self._close_idle(now - CLOSE_IDLE_AFTER if self._users else inf)
+
+    def _discard(self, place: WatchedPlace, connection: C) -> None:
+        """Close a connection that is of no more use, and the idle ones if the server cut it."""
+        if place.is_cut or connection.broken:
+            self._close_idle()
+        place.is_cut = False
+        connection.pgconn.finish()
+
+    def _close_idle(self, unless_used_since: float = inf) -> None:
+        while self._idle:
+            try:
+                oldest = self._idle.popleft()
+            except IndexError:  # another thread took it
+                return
+            if oldest.idle_since > unless_used_since:
+                self._idle.appendleft(oldest)
+                return
+            oldest.pgconn.finish()
+
+    def _exhausted(self, seconds: float, *, keeps_lease: bool) -> StoreUnavailable:
+        kept = "" if keeps_lease else "; one more is kept for extending and settling leases"
+        return StoreUnavailable(
+            f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for one of "
+            f"{self.size - (not keeps_lease)} connections, and other calls use all of them{kept}"
+        )

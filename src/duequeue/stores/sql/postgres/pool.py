@@ -1,0 +1,111 @@
+"""The connections of one process to one database, which its blocking queues share.
+
+No interrupt, such as Ctrl-C or the exception of a signal handler, leaves the pool locked or short
+of a connection. Whoever uses a place of the pool has the only reference to it. So if an exception
+strikes between taking a place and the `try` that gives it back, the place becomes garbage, and the
+next call that finds the pool exhausted replaces it.
+"""
+
+import threading
+from contextlib import suppress
+from functools import partial
+from math import inf
+from queue import Empty, SimpleQueue
+from time import monotonic
+from weakref import ref
+
+from psycopg.pq import TransactionStatus
+
+from duequeue.errors import QueueClosed
+from duequeue.process.shared import Shared
+from duequeue.stores.sql.postgres.connections import PooledConnection
+from duequeue.stores.sql.postgres.idle_connections import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.postgres.watchdog import PROBE_EVERY, WatchedPlace
+
+# How soon, in seconds, a waiting call notices lost places, signals and the end of the pool.
+NOTICE_EVERY = 0.1
+
+
+class Pool(IdleConnections[PooledConnection]):
+    """As many places for connections in use as `pool_size` says.
+
+    Locks and queues written in C are all that guards it, because an interrupt cannot strike inside
+    of those.
+    """
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        super().__init__(settings)
+        self._handing_over = threading.Lock()
+        self._free: SimpleQueue[WatchedPlace] = SimpleQueue()
+        # At most one place. It is filled before `_free`, and only those who keep or end a lease
+        # may take it.
+        self._reserve: SimpleQueue[WatchedPlace] = SimpleQueue()
+        self._places: list[ref[WatchedPlace] | None] = [None] * self.size
+        self._replace_lost()
+
+    def take(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+        """Return a place for a call of some seconds, with a connection if one was idle."""
+        now = monotonic()
+        try:
+            place = (self._reserve if keeps_lease else self._free).get_nowait()
+        except Empty:
+            place = self._wait(now, seconds, keeps_lease=keeps_lease)
+        place.seconds = seconds
+        place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
+        try:
+            place.connection = self._idle.pop()
+        except IndexError:
+            place.connection = None  # the caller connects
+        if place.watchdog.sleeps:
+            place.watchdog.wake()
+        return place
+
+    def give(self, place: WatchedPlace) -> None:
+        """Give a place back; its connection is kept unless it was left in the middle of a call."""
+        with place.lock:  # the watchdog does not cut it any more
+            connection, place.connection, place.deadline = place.connection, None, None
+        if connection is not None:
+            if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                self._discard(place, connection)
+            else:
+                connection.idle_since = monotonic()
+                self._idle.append(connection)
+                if connection.idle_since > self._tidy_at or not self._users:
+                    self._tidy()
+        with self._handing_over:
+            (self._reserve if self._reserve.empty() else self._free).put(place)
+
+    def _wait(self, began: float, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+        gives_up_at = began + min(seconds, LONGEST_WAIT)
+        while True:
+            if not self._users:
+                raise QueueClosed("the queue was closed while this call waited for a connection")
+            self._replace_lost()
+            if keeps_lease:
+                with suppress(Empty):
+                    return self._free.get_nowait()
+            left = max(gives_up_at - monotonic(), 0.0)
+            try:
+                queue = self._reserve if keeps_lease else self._free
+                return queue.get(timeout=min(left, NOTICE_EVERY))
+            except Empty:
+                if left == 0.0:
+                    waited = monotonic() - began
+                    raise self._exhausted(waited, keeps_lease=keeps_lease) from None
+
+    def _replace_lost(self) -> None:
+        with self._handing_over:
+            for number, each in enumerate(self._places):
+                if each is None or each() is None:
+                    place = WatchedPlace(self.settings)
+                    self._places[number] = ref(place)
+                    (self._reserve if self._reserve.empty() else self._free).put(place)
+
+
+_pools: Shared[Pool] = Shared()
+
+
+def shared_pool(settings: PostgresSettings) -> Pool:
+    """Return the pool of this process for these settings."""
+    return _pools.get(settings, partial(Pool, settings))

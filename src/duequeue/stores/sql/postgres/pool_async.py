@@ -1,0 +1,125 @@
+"""The connections of one event loop to one database, which its awaiting queues share.
+
+Its code runs on the event loop alone, so plain lists are enough, and a cancellation can strike only
+where it awaits.
+"""
+
+import asyncio
+from collections import deque
+from functools import partial
+from math import inf
+from time import monotonic
+
+from psycopg.pq import TransactionStatus
+
+from duequeue.errors import QueueClosed
+from duequeue.process.shared import Shared
+from duequeue.stores.sql.postgres.connections import AsyncPooledConnection
+from duequeue.stores.sql.postgres.idle_connections import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.postgres.watchdog import PROBE_EVERY, WatchedPlace
+
+Waiters = deque["asyncio.Future[WatchedPlace]"]
+
+
+class AsyncPool(IdleConnections[AsyncPooledConnection]):
+    """As many places for connections in use as `pool_size` says."""
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        super().__init__(settings)
+        self._loop = asyncio.get_running_loop()
+        # At most one place in reserve, which only those who keep or end a lease may take.
+        self._reserve: list[WatchedPlace] = []
+        self._free: list[WatchedPlace] = []
+        self._waiting: Waiters = deque()
+        self._waiting_with_leases: Waiters = deque()
+        for _ in range(self.size):
+            self._hand_over(WatchedPlace(settings))
+
+    async def take(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+        """Return a place for a call of some seconds, with a connection if one was idle."""
+        now = monotonic()
+        if keeps_lease and self._reserve:
+            place = self._reserve.pop()
+        elif self._free:
+            place = self._free.pop()
+        else:
+            place = await self._wait(seconds, keeps_lease=keeps_lease)
+        place.seconds = seconds
+        place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
+        if self._idle:
+            place.connection = self._idle.pop()
+        if place.watchdog.sleeps:
+            place.watchdog.wake()
+        return place
+
+    def give(self, place: WatchedPlace) -> None:
+        """Give a place back; its connection is kept unless it was left in the middle of a call."""
+        with place.lock:  # the watchdog does not cut it any more
+            connection, place.connection, place.deadline = place.connection, None, None
+        if connection is not None:
+            if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                self._discard(place, connection)
+            else:
+                connection.idle_since = monotonic()
+                self._idle.append(connection)
+                if connection.idle_since > self._tidy_at or not self._users:
+                    self._tidy()
+        self._hand_over(place)
+
+    def leave(self) -> None:
+        """Count one user less; after the last, nobody waits any more."""
+        super().leave()
+        if not self._users:
+            for waiter in (*self._waiting, *self._waiting_with_leases):
+                if not waiter.done():
+                    waiter.set_exception(
+                        QueueClosed("the queue was closed while this call waited for a connection")
+                    )
+
+    async def _wait(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+        waiters = self._waiting_with_leases if keeps_lease else self._waiting
+        waiter: asyncio.Future[WatchedPlace] = self._loop.create_future()
+        waiters.append(waiter)
+        seconds = min(seconds, LONGEST_WAIT)
+        try:
+            async with asyncio.timeout(seconds):
+                await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._hand_over(waiter.result())  # it came together with the cancellation
+            if isinstance(error, TimeoutError):
+                raise self._exhausted(seconds, keeps_lease=keeps_lease) from None
+            raise
+        return waiter.result()
+
+    def _hand_over(self, place: WatchedPlace) -> None:
+        """Give a place to who waits for it longest; those with leases come first."""
+        if _serve(self._waiting_with_leases, place):
+            return
+        if not self._reserve:
+            self._reserve.append(place)
+        elif not _serve(self._waiting, place):
+            self._free.append(place)
+
+
+def _serve(waiters: Waiters, place: WatchedPlace) -> bool:
+    """Return whether somebody still waits and has been given the place."""
+    while waiters:
+        waiter = waiters.popleft()
+        if not waiter.done():
+            waiter.set_result(place)
+            return True
+    return False
+
+
+_pools: Shared[AsyncPool] = Shared()
+
+
+def shared_pool_async(settings: PostgresSettings) -> AsyncPool:
+    """Return the pool of the running event loop for these settings.
+
+    A pool holds on to its loop, so while there is a pool, no other loop has that id.
+    """
+    loop = asyncio.get_running_loop()
+    return _pools.get((settings, id(loop)), partial(AsyncPool, settings))

@@ -1,0 +1,188 @@
+"""One thread per process that ends the calls to which a server does not answer in time.
+
+A call that waits for an answer waits inside the driver, for minutes if packets vanish, and for ever
+if the server is frozen. To end it, the thread shuts its socket down. The call then fails like any
+call whose connection is lost, blocking or awaiting, and it is tried again on another connection.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from math import inf
+from queue import SimpleQueue
+from time import monotonic, sleep
+from typing import Any
+from weakref import ref
+
+import psycopg
+from psycopg.errors import ConnectionTimeout
+
+from duequeue.process.shared import Shared
+from duequeue.stores.sql.postgres.settings import PostgresSettings
+
+# In seconds; a call ends at most this much too late.
+LOOK_EVERY = 0.1
+# A second without a call; to wake the thread for each of a few calls would cost more.
+LOOKS_BEFORE_SLEEP = 10
+# A long operation may take its time, but not if the server no longer answers anybody.
+PROBE_EVERY = 10.0
+PROBE_SECONDS = 5
+
+AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+
+
+class WatchedPlace:
+    """A place for a connection in use, and the deadline of the call that uses it, if any."""
+
+    __slots__ = (
+        "__weakref__",
+        "_settings",
+        "connection",
+        "deadline",
+        "is_cut",
+        "lock",
+        "seconds",
+        "watchdog",
+    )
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        self._settings = settings
+        self.connection: Any = None
+        self.seconds = inf
+        self.deadline: float | None = None
+        self.is_cut = False
+        # Whoever clears the deadline holds this, so that only its own call can be cut off.
+        self.lock = threading.Lock()
+        self.watchdog = watchdog()
+        self.watchdog.add(self)
+
+    @contextmanager
+    def limit(self, connection: AnyConnection, seconds: float) -> Iterator[None]:
+        """Limit the calls in a block to some seconds, on a connection that is not of a pool."""
+        self.connection, self.seconds, self.deadline = connection, seconds, monotonic() + seconds
+        if self.watchdog.sleeps:
+            self.watchdog.wake()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.connection = self.deadline = None
+
+    def check(self) -> None:
+        """End the call if its time is over; a long one only if the server does not answer."""
+        with self.lock:
+            if self.connection is None or self.deadline is None or monotonic() < self.deadline:
+                return
+            if self.seconds < inf:
+                self._cut()
+            else:
+                self.deadline = inf  # until the probe has an answer
+                threading.Thread(target=self._probe, name="duequeue-probe", daemon=True).start()
+
+    def _probe(self) -> None:
+        answers = _answers(self._settings)
+        with self.lock:
+            if self.deadline != inf:
+                return  # the call has ended
+            if answers:
+                self.deadline = monotonic() + PROBE_EVERY
+            else:
+                self._cut()
+
+    def _cut(self) -> None:
+        self.is_cut, self.deadline = True, inf
+        with suppress(psycopg.Error, OSError):  # if the connection was lost just now
+            number = self.connection.pgconn.socket
+            with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as line:
+                # If the driver closed it meanwhile, the number may already mean another file.
+                if self.connection.pgconn.socket == number:
+                    line.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def no_answer(self) -> str:
+        """What to say about a call that was cut off."""
+        return (
+            f"no answer within {self.seconds:.3g} s"
+            if self.seconds < inf
+            else f"no answer, and none to a new connection within {PROBE_SECONDS} s"
+        )
+
+
+class Watchdog:
+    """Looks after the places of this process while calls are in progress, and sleeps otherwise."""
+
+    def __init__(self) -> None:
+        self._places: list[ref[WatchedPlace]] = []
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wake_ups: SimpleQueue[None] = SimpleQueue()
+        self.sleeps = True
+
+    def add(self, place: WatchedPlace) -> None:
+        """Look after a place for as long as it exists."""
+        self._places.append(ref(place))
+
+    def wake(self) -> None:
+        """Have the thread look, because a call has begun while it slept."""
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="duequeue-watchdog", daemon=True
+                )
+                self._thread.start()
+            self.sleeps = False
+        self._wake_ups.put(None)
+
+    def _run(self) -> None:
+        looks_in_vain = 0
+        while True:
+            looks_in_vain = 0 if self._look() else looks_in_vain + 1
+            if looks_in_vain > LOOKS_BEFORE_SLEEP:
+                self._sleep()
+                looks_in_vain = 0
+            sleep(LOOK_EVERY)
+
+    def _sleep(self) -> None:
+        self.sleeps = True
+        if self._look():  # a call that began before it could know
+            self.sleeps = False
+        else:
+            self._wake_ups.get()
+
+    def _look(self) -> bool:
+        """Check every place, and return whether a call is in progress in any of them."""
+        is_busy = False
+        for each in list(self._places):
+            place = each()
+            if place is None:
+                self._places.remove(each)
+            elif place.deadline is not None:
+                is_busy = True
+                place.check()
+        return is_busy
+
+
+_watchdogs = Shared(Watchdog)
+
+
+def watchdog() -> Watchdog:
+    """Return the watchdog of this process."""
+    return _watchdogs.get("the one")
+
+
+def _answers(settings: PostgresSettings) -> bool:
+    """Return whether the server answers a new connection; a refusal is an answer too."""
+    arguments = {**settings.connection_arguments, "connect_timeout": PROBE_SECONDS}
+    place = WatchedPlace(settings)
+    try:
+        with (
+            psycopg.connect(settings.conninfo, **arguments) as connection,
+            place.limit(connection, PROBE_SECONDS),
+        ):
+            connection.execute("SELECT 1")
+    except ConnectionTimeout:
+        return False
+    except (psycopg.Error, OSError):
+        return not place.is_cut
+    return True

@@ -1,0 +1,124 @@
+"""Interrupts at every moment of a call: wherever Python lets one strike, and by real signals."""
+
+import dis
+import random
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from time import monotonic
+from types import CodeType, FrameType
+from typing import Any, Self
+
+from duequeue import Queue, RetryPolicy
+from duequeue.contract.phrases import SECOND
+from duequeue.stores.sql import postgres
+
+PACKAGE = str(Path(postgres.__file__).parent)
+# After these instructions, Python lets a signal handler run, whose exception then strikes.
+INTERRUPTIBLE = ("CALL", "RESUME", "JUMP_BACKWARD")
+IMPATIENT = RetryPolicy(budget=3 * SECOND)
+
+
+class TimeIsUp(Exception):
+    """The exception of a signal handler."""
+
+
+class Interrupter:
+    """Raises once, at the moment of that number in the code of the PostgreSQL store."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+        self._last: dict[FrameType, int | None] = {}
+        self.struck = False
+
+    def __enter__(self) -> Self:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+        self._last.clear()
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        if self.struck or not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "exception":  # what handles it begins without an interrupt
+            self._last[frame] = None
+        if event == "opcode":
+            last, self._last[frame] = self._last.get(frame), frame.f_lasti
+            if last is not None and _names(frame.f_code)[last].startswith(INTERRUPTIBLE):
+                self._strike()
+        return self._trace
+
+    def _strike(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            self.struck = True
+            self._last.clear()
+            raise TimeIsUp
+
+
+@cache
+def _names(code: CodeType) -> dict[int, str]:
+    return {each.offset: each.opname for each in dis.get_instructions(code)}
+
+
+def interrupt_everywhere(url: str) -> int:
+    """Make the same calls again and again, each time interrupted a moment later; count them."""
+    with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
+        for number in range(10_000):
+            with Interrupter(number) as interrupter, suppress(TimeIsUp):
+                offer_poll_ack(queue, number)
+            if not interrupter.struck:
+                return number
+    raise AssertionError("the calls never end")
+
+
+def interrupt_by_alarm(url: str, seconds: float) -> int:
+    """Make calls under a time limit that is mostly too short; count the interrupts."""
+    signal.signal(signal.SIGALRM, _time_is_up)
+    with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
+        return _count_while(seconds, lambda number: _within_alarm(queue, number))
+
+
+def interrupt_by_keyboard(url: str, seconds: float) -> int:
+    """Make calls while somebody presses Ctrl-C; count the interrupts."""
+    signal.signal(signal.SIGALRM, _press)
+    with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
+        return _count_while(seconds, lambda number: _within_alarm(queue, number))
+
+
+def offer_poll_ack(queue: Queue[int], number: int) -> None:
+    queue.offer(f"key-{number % 50}", number)
+    delivery = queue.try_poll()
+    if delivery is not None:
+        delivery.ack()
+
+
+def _count_while(seconds: float, call: Callable[[int], None]) -> int:
+    ends_at, interrupts, number = monotonic() + seconds, 0, 0
+    while monotonic() < ends_at:
+        number += 1
+        try:
+            call(number)
+        except (TimeIsUp, KeyboardInterrupt):
+            interrupts += 1
+    return interrupts
+
+
+def _within_alarm(queue: Queue[int], number: int) -> None:
+    signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0002, 0.006))  # noqa: S311 - no secret
+    offer_poll_ack(queue, number)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _time_is_up(*_: Any) -> None:
+    raise TimeIsUp
+
+
+def _press(*_: Any) -> None:
+    signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,158 @@
+"""A server that does not answer: every call ends in its time, says so, and works again after."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from time import monotonic
+from typing import Any
+
+import psycopg
+import pytest
+
+from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
+from duequeue.contract.faces import Face, LoopThread, QueueFace
+from duequeue.contract.phrases import PATIENCE, SECOND, in_background
+from duequeue.contract.stage import until
+from duequeue.stores.sql.postgres import pool, pool_async, watchdog
+from tests.fixtures.silence import Silence
+from tests.race.holding import holding
+
+CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
+BUDGET = SECOND  # of which a single try may take two
+ONE_TRY = 2.0
+SLACK = 1.5
+
+in_a_black_hole = pytest.mark.parametrize("silence", ["black hole"], indirect=True)
+
+
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    began = monotonic()
+    yield
+    assert monotonic() - began < seconds + SLACK
+
+
+@contextmanager
+def silent(silence: Silence) -> Iterator[None]:
+    silence.begin()
+    try:
+        yield
+    finally:
+        silence.end()
+
+
+@pytest.fixture
+def queue(silence: Silence, face: Face) -> Iterator[QueueFace]:
+    """A queue that has used its connection before the silence begins."""
+    with face.open(silence.url, "orders", retry=RetryPolicy(budget=BUDGET)) as queue:
+        queue.offer("before", 1, timedelta(hours=1))
+        yield queue
+
+
+def test_an_offer(silence: Silence, queue: QueueFace) -> None:
+    refused = pytest.raises(StoreUnavailable, match="no answer within 2 s")
+    with silent(silence), ends_within(ONE_TRY), refused:
+        queue.offer("a", 1)
+    assert queue.offer("b", 1) is CREATED
+
+
+def test_a_poll_with_a_timeout(silence: Silence, queue: QueueFace) -> None:
+    with silent(silence), ends_within(1), pytest.raises(StoreUnavailable, match="no answer"):
+        queue.poll(SECOND)
+    queue.offer("a", 1)
+    assert queue.poll(10 * SECOND) is not None
+
+
+@in_a_black_hole
+def test_opening(silence: Silence, face: Face) -> None:
+    url = f"{silence.url}?connect_timeout=2"
+    with silent(silence), ends_within(2), pytest.raises(StoreUnavailable):
+        face.open(url, "orders", retry=RetryPolicy(budget=BUDGET)).close()
+    face.open(silence.url, "orders").close()
+
+
+@in_a_black_hole
+def test_a_call_goes_on_when_the_server_answers_again(silence: Silence, face: Face) -> None:
+    with face.open(silence.url, "orders", retry=RetryPolicy(budget=6 * SECOND)) as queue:
+        queue.offer("a", 1)
+        with silent(silence):
+            offering = in_background(partial(queue.offer, "b", 1))
+            with pytest.raises(TimeoutError):
+                offering.result(ONE_TRY + SLACK)  # by now, its first try is over
+        # The server may have received the first try, and then ignores the second.
+        assert offering.result(PATIENCE) in {CREATED, IGNORED}
+        assert queue.contains("b")
+
+
+@in_a_black_hole
+def test_closing(silence: Silence, face: Face) -> None:
+    queue = face.open(silence.url, "orders", retry=RetryPolicy(budget=BUDGET))
+    queue.offer("a", 1, timedelta(hours=1))
+    polling = in_background(queue.poll)
+    queue.stats()
+    with silent(silence):
+        with ends_within(ONE_TRY):
+            queue.close()
+        assert isinstance(polling.exception(PATIENCE), QueueClosed | StoreUnavailable)
+
+
+def test_stopping_a_consumer(
+    silence: Silence, queue: QueueFace, face: Face, loop_thread: LoopThread
+) -> None:
+    with (
+        holding(queue, face, loop_thread) as (consumer, _),
+        silent(silence),
+        ends_within(1 + 5),
+    ):
+        consumer.stop(SECOND)
+
+
+@in_a_black_hole
+def test_a_consumer_works_on_afterwards(
+    silence: Silence, face: Face, loop_thread: LoopThread
+) -> None:
+    options: dict[str, Any] = {"retry": RetryPolicy(budget=BUDGET), "poll_interval": SECOND / 10}
+    with (
+        face.open(silence.url, "orders", **options) as queue,
+        holding(queue, face, loop_thread) as (consumer, handler),
+    ):
+        with silent(silence), pytest.raises(StoreUnavailable):
+            queue.offer("lost", 1)
+        handler.may_end.set()
+        queue.offer("next", 1)
+        until(lambda: queue.stats().total == 0)
+        consumer.stop(SECOND)
+
+
+@pytest.fixture
+def probes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (watchdog, pool, pool_async):
+        monkeypatch.setattr(module, "PROBE_EVERY", 0.3)
+    monkeypatch.setattr(watchdog, "PROBE_SECONDS", 2)
+
+
+@in_a_black_hole
+@pytest.mark.usefixtures("probes_soon")
+def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
+    silence: Silence, queue: QueueFace
+) -> None:
+    refused = pytest.raises(StoreUnavailable, match="none to a new connection")
+    with silent(silence), ends_within(0.3 + 2), refused:
+        queue.stats()
+
+
+@pytest.mark.usefixtures("probes_soon")
+def test_a_long_operation_may_take_its_time(postgres_url: str, face: Face) -> None:
+    slow = """
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN PERFORM pg_sleep(1.5); RETURN OLD; END
+        $$;
+        CREATE TRIGGER wait BEFORE DELETE ON duequeue_message
+            FOR EACH ROW EXECUTE FUNCTION wait()
+    """
+    with face.open(postgres_url, "orders", retry=RetryPolicy.never()) as queue:
+        queue.offer("a", 1)
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(slow)
+        assert queue.drop_all("orders") == 1
