@@ -29,15 +29,7 @@ from tests.fire.calling import Caller, described
 from tests.fire.clocks import SkewedClock, reader_of
 from tests.fire.entries import Call
 from tests.fire.recorder import Recorder
-from tests.fire.traffic import (
-    EXTENDS_ENDED_LEASES,
-    MIXED,
-    POLLING,
-    PRODUCING,
-    SETS_ITS_CLOCK_BACK,
-    Mixed,
-    Traffic,
-)
+from tests.fire.traffic import MIXED, POLLING, PRODUCING, Mixed, Traffic
 
 CRON_PREFIX = "beat"
 RETRIES = RetryPolicy(budget=timedelta(seconds=5))
@@ -243,7 +235,10 @@ def walk_alone(
     stopping: Callable[[], bool],
     rest: float,
 ) -> None:
-    """Make calls on a clock that moves between them, by steps that often hit an end exactly."""
+    """Make calls on a clock that moves between them, by steps that often hit an end exactly.
+
+    Now and then it is set back.
+    """
     random = Random(seed)
     number = caller.recorder.invoked(
         caller.actor, caller.queue_name, caller.read_clock(), Call("alone", delay=lease)
@@ -251,7 +246,6 @@ def walk_alone(
     caller.recorder.answered(number, caller.read_clock(), None)
     mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, MIXED)
     mixed.key = lambda: f"alone-{random.randrange(8)}"
-    mixed.extends_ended_leases = EXTENDS_ENDED_LEASES
     mixed.rest = rest
     mixed.longest_wait = 0.02
     traffic, answer = mixed.run(stopping), None
@@ -263,8 +257,7 @@ def walk_alone(
                 answer = caller.call(step)
                 continue
             time.sleep(step)
-            back = -200 if SETS_ITS_CLOCK_BACK else 0
-            millis = random.choices([0, 1, 30, 150, lease, back], [60, 10, 15, 10, 5, 3])[0]
+            millis = random.choices([0, 1, 30, 150, lease, -200], [60, 10, 15, 10, 5, 3])[0]
             clock.advance(timedelta(milliseconds=millis))
 
 

@@ -10,7 +10,7 @@ from duequeue.consumer import keeper, settling
 from duequeue.consumer.consumer import Consumer
 from duequeue.cron import upkeep
 from duequeue.delivery import Delivery
-from duequeue.flows import inspecting, polling
+from duequeue.flows import inspecting, offering, polling
 from duequeue.flows import settling as settling_flows
 from duequeue.schedules.misfire import Misfire
 from duequeue.schedules.tick import tick_key
@@ -107,6 +107,9 @@ FLOW_CHANGES: Mapping[str, Callable[[], None]] = {
     "extend does nothing": lambda: setattr(settling_flows, "_extend", _extend_nothing),
     "release forgets the delay": lambda: setattr(settling_flows, "_release", _release_at_once),
     "drop does nothing": lambda: setattr(inspecting, "drop", _drop_nothing),
+    "an offer that must not replace does": lambda: setattr(
+        offering, "checked_flag", lambda *_: True
+    ),
     "poll forgets what it claimed": _forgetful,
     "offer is made again after the ack": _offer_again,
     "offer answers before the commit": lambda: setattr(Queue, "offer", _offer_later),

@@ -70,14 +70,14 @@ SQL_CHANGES: Mapping[str, Callable[[], None]] = {
     "claim comes a millisecond early": reworded(
         "claim_messages", "due_at <= :now AND", "due_at <= :now + 1 AND"
     ),
-    "claim does not count": reworded("claim_messages", "attempt = attempt + 1", "attempt = 1"),
+    "claim does not count": reworded("claim_messages", "2147483646) + 1", "2147483646) + 0"),
     "claim never delivers twice": reworded(
         "claim_messages", "leased_until <= :now", "leased_until <= :now AND attempt = 0"
     ),
     "claim goes by id": reworded("claim_messages", "ORDER BY due_at, id", "ORDER BY id"),
     "ack ignores the token": rewritten(
         "remove_messages",
-        sqlite="DELETE FROM duequeue_message WHERE id = :id RETURNING id, :token, :shared_token",
+        sqlite="DELETE FROM duequeue_message WHERE id = :id RETURNING id, :token",
         postgres="DELETE FROM duequeue_message WHERE id = ANY(CAST(:id AS bigint [])) RETURNING id",
     ),
     "extend revives a lost lease": rewritten(
@@ -100,9 +100,6 @@ SQL_CHANGES: Mapping[str, Callable[[], None]] = {
     ),
     "an equal offer updates": reworded(
         "offer_messages", "stored.payload != excluded.payload OR", "0 = 0 OR"
-    ),
-    "an offer that must not replace does": reworded(
-        "offer_messages", "WHERE :replace AND", "WHERE (:replace OR 0 = 0) AND"
     ),
     "bury does not remove": lambda: setattr(Settling, "bury", _bury_without_removing),
     "bury does not keep": lambda: setattr(SqlStore, "bury", _bury_without_keeping),

@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from tests.fire.faults import FAULTS, Scene
 from tests.fire.recorder import Recorder
@@ -14,9 +13,9 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.2, 1.0
 class Nemesis:
     """One fault after the other, with pauses in which the workers recover."""
 
-    def __init__(self, scene: Scene, folder: Path) -> None:
+    def __init__(self, scene: Scene, recorder: Recorder) -> None:
         self._scene = scene
-        self._recorder = Recorder(folder / "nemesis.jsonl")
+        self._recorder = recorder
         self.counts: Counter[str] = Counter()
 
     def strike(self, name: str) -> None:

@@ -52,14 +52,25 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._flows.set)
 
     def close(self) -> None:
-        self._run(self._cut())
+        """Let go of every connection, and end the thread."""
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
 
     async def _cut(self) -> None:
         self._reachable = False
         for writer in list(self._writers):
             writer.transport.abort()
+
+    async def _end(self) -> None:
+        self._listener.close()
+        self.restore()
+        await self._cut()
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self._reachable:
@@ -70,10 +81,13 @@ class Proxy:
             await self._flows.wait()
             from_server, to_server = await asyncio.open_connection(*self._server)
             self._writers.add(to_server)
-            await asyncio.gather(
-                self._pass_on(reader, to_server), self._pass_on(from_server, writer)
-            )
-            self._writers.discard(to_server)
+            try:
+                await asyncio.gather(
+                    self._pass_on(reader, to_server), self._pass_on(from_server, writer)
+                )
+            finally:
+                self._writers.discard(to_server)
+                to_server.transport.abort()
         self._writers.discard(writer)
         writer.transport.abort()
 

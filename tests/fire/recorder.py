@@ -47,5 +47,8 @@ class Recorder:
         """Write down something else."""
         self._write(Noted(event, instant() if at is None else at, actor, facts))
 
+    def close(self) -> None:
+        os.close(self._file)
+
     def _write(self, entry: Entry) -> None:
         os.write(self._file, self._encoder.encode(entry) + b"\n")

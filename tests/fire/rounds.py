@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ from tests.fire.crew import crew_of
 from tests.fire.draining import TICKS
 from tests.fire.faults import Scene
 from tests.fire.nemesis import Nemesis
+from tests.fire.recorder import Recorder
 from tests.fire.stores import Ground
 
 LEASE = 1500
@@ -58,12 +60,13 @@ def run_round(ground: Ground, plan: Round, folder: Path) -> Outcome:
         period=PERIOD,
         history=random.random() < 0.5,
     )
-    with crew_of(folder, settings, plan.mutant) as crew:
+    log = folder / "nemesis.jsonl"
+    with closing(Recorder(log)) as recorder, crew_of(folder, settings, plan.mutant) as crew:
         for actors in layout(random, in_one=not ground.is_shared):
             crew.start(actors)
         for hand in crew.hands.values():
             hand.await_ready()
-        nemesis = Nemesis(Scene(ground, crew, random, LEASE / 1000), folder)
+        nemesis = Nemesis(Scene(ground, crew, random, LEASE / 1000), recorder)
         if plan.seconds is None:
             nemesis.each_once(plan.faults)
         else:

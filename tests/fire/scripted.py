@@ -64,6 +64,10 @@ class Scripted:
             self._recorder, self._process, actor, queue, opened, reader_of(self._clock)
         )
 
+    def shut(self, actor: str) -> None:
+        """Close the queue of an actor."""
+        self._callers.pop(actor).queue.close()
+
     def move(self, to: int) -> None:
         """Set the clock."""
         self._clock.set(from_millis(to))

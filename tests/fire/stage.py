@@ -1,7 +1,7 @@
 """Where tours take place: named actors in processes that are led step by step."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,14 @@ class Player:
 class Stage:
     """The processes of a tour and their common clock, which stands still between the steps."""
 
-    def __init__(self, crew: Crew, *, shared: bool, patience: float) -> None:
+    def __init__(self, crew: Crew, recorder: Recorder, *, shared: bool, patience: float) -> None:
         self._crew = crew
         self._shared = shared
         # How long a consumer is given for what it does by itself. A mutant may never do it.
         self.patience = patience
         self.now = crew.settings.epoch
         self.players: list[Player] = []
-        self._recorder = Recorder(crew.folder / "nemesis.jsonl")
+        self._recorder = recorder
 
     def player(self, name: str, queue: str = QUEUE, poll_interval: int = 300) -> Player:
         """Let an actor appear."""
@@ -95,5 +95,6 @@ def stage_on(url: str, folder: Path, *, mutant: str = "", history: bool = False)
     """Set up a stage on a store."""
     settings = Settings(url, EPOCH, LEASE, PERIOD, history)
     shared = not url.startswith("memory:")
-    with crew_of(folder, settings, mutant) as crew:
-        yield Stage(crew, shared=shared, patience=2.0 if mutant else 30.0)
+    log = folder / "nemesis.jsonl"
+    with closing(Recorder(log)) as recorder, crew_of(folder, settings, mutant) as crew:
+        yield Stage(crew, recorder, shared=shared, patience=2.0 if mutant else 30.0)

@@ -28,10 +28,6 @@ PRODUCING = {"offer": 60, "offer_batch": 10, "drop": 4, "revive": 10}
 POLLING = {"poll": 20, "wait": 20, "settle": 40}
 
 SETTLEMENTS = {"ack": 60, "extend": 14, "release": 18, "bury": 10}
-# Each of these lets later messages of the same process overtake earlier ones for a while, which is
-# not as promised. An actor that is alone on its queue leaves them out until that is fixed.
-EXTENDS_ENDED_LEASES = False
-SETS_ITS_CLOCK_BACK = False
 # Each key is in use for about two seconds, so that its history stays short.
 KEYS_PER_SECOND = 40
 
@@ -51,7 +47,6 @@ class Mixed:
         self._last: Call | None = None
         self._held: list[Delivered] = []
         self.key: Callable[[], str] = self._key_of_this_second
-        self.extends_ended_leases = True
         self.rest = 0.008
         self.longest_wait = 0.1
 
@@ -103,17 +98,10 @@ class Mixed:
             return None
         do = self._random.choices(list(SETTLEMENTS), list(SETTLEMENTS.values()))[0]
         if do == "extend":
-            return self._extend()
+            return Call(do, delivery=self._random.choice(self._held).id, delay=self._lease)
         delivery = self._take().id
         delay = self._random.choice([0, 0, 40, 200]) if do == "release" else 0
         return Call(do, delivery=delivery, delay=delay)
-
-    def _extend(self) -> Call | None:
-        now = self._read_clock()
-        chosen = self._random.choice(self._held)
-        if chosen.until <= now and not self.extends_ended_leases:
-            return None
-        return Call("extend", delivery=chosen.id, delay=self._lease)
 
     def _take(self) -> Delivered:
         """Choose a delivery to settle; an old one may have lost its lease by now."""
