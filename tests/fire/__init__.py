@@ -4,7 +4,7 @@ The parts, in the order of their work:
 
     stores.py     names the stores, and which faults apply to each
     rounds.py     starts worker processes, lets faults happen, and empties the queues in the end
-    worker.py     is such a process; actors.py and traffic.py say what it does with its queues
+    worker.py     is such a process; actors.py and the files it imports say what it does
     recorder.py   writes each call to the log of its process, before it begins and after it ends
     nemesis.py    chooses faults; faults.py and proxy.py cause them
     histories.py  reads the logs back, as one history for each key

@@ -5,9 +5,8 @@ import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
-from itertools import count
+from collections.abc import Callable
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -15,26 +14,22 @@ import msgspec
 
 from duequeue import (
     AsyncQueue,
-    Bury,
-    CronHandle,
     DueQueueError,
     ManualClock,
-    Misfire,
     Queue,
-    Retry,
     RetryPolicy,
 )
-from duequeue.instants import from_millis, to_millis
-from tests.fire.calling import Caller, described
+from duequeue.instants import from_millis
+from tests.fire.calling import Caller
 from tests.fire.clocks import SkewedClock, reader_of
-from tests.fire.entries import Call
+from tests.fire.crons import install_cron
+from tests.fire.handler_runs import Runs
 from tests.fire.recorder import Recorder
 from tests.fire.traffic import MIXED, POLLING, PRODUCING, Mixed, Traffic
+from tests.fire.walking import walk, walk_alone, walk_async
 
-CRON_PREFIX = "beat"
 RETRIES = RetryPolicy(budget=timedelta(seconds=5))
 GRACE = timedelta(seconds=20)
-VERDICTS = {"ack": 80, "release": 12, "bury": 8}
 
 
 class ActorSpec(msgspec.Struct):
@@ -197,141 +192,3 @@ class Actor:
                 self.stopping.is_set,
                 rest=0.002,
             )
-
-
-def walk(caller: Caller, traffic: Traffic) -> None:
-    """Make the calls of some traffic."""
-    answer = None
-    with contextlib.suppress(StopIteration):
-        while True:
-            step = traffic.send(answer)
-            answer = None
-            if isinstance(step, Call):
-                answer = caller.call(step)
-            else:
-                time.sleep(step)
-
-
-async def walk_async(caller: Caller, traffic: Traffic, random: Random) -> None:
-    """Make the calls of some traffic, and give some of them up halfway."""
-    answer = None
-    with contextlib.suppress(StopIteration):
-        while True:
-            step = traffic.send(answer)
-            answer = None
-            if not isinstance(step, Call):
-                await asyncio.sleep(step)
-                continue
-            if random.random() < 0.02:
-                step = msgspec.structs.replace(step, facts={"give_up": random.uniform(0, 0.004)})
-            answer = await caller.call_async(step)
-
-
-def walk_alone(
-    caller: Caller,
-    clock: ManualClock,
-    lease: int,
-    seed: int,
-    stopping: Callable[[], bool],
-    rest: float,
-) -> None:
-    """Make calls on a clock that moves between them, by steps that often hit an end exactly.
-
-    Now and then it is set back.
-    """
-    random = Random(seed)
-    number = caller.recorder.invoked(
-        caller.actor, caller.queue_name, caller.read_clock(), Call("alone", delay=lease)
-    )
-    caller.recorder.answered(number, caller.read_clock(), None)
-    mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, MIXED)
-    mixed.key = lambda: f"alone-{random.randrange(8)}"
-    mixed.rest = rest
-    mixed.longest_wait = 0.02
-    traffic, answer = mixed.run(stopping), None
-    with contextlib.suppress(StopIteration):
-        while True:
-            step = traffic.send(answer)
-            answer = None
-            if isinstance(step, Call):
-                answer = caller.call(step)
-                continue
-            time.sleep(step)
-            millis = random.choices([0, 1, 30, 150, lease, -200], [60, 10, 15, 10, 5, 3])[0]
-            clock.advance(timedelta(milliseconds=millis))
-
-
-class Runs:
-    """Records the runs of one consumer's handler, and decides how each goes."""
-
-    def __init__(
-        self,
-        caller: Caller,
-        lease: int,
-        seed: int,
-        verdicts: dict[str, int] = VERDICTS,
-        longest: float = 1.3,
-        *,
-        clock_runs: bool = True,
-    ) -> None:
-        self._caller = caller
-        self._clock_runs = clock_runs
-        self._recorder = caller.recorder
-        self._verdicts = verdicts
-        self._longest = lease * longest / 1000
-        self._random = Random(seed)
-        self._names = count(1)
-
-    def begin(self) -> int:
-        """Record that the consumer starts, and return the number of that call."""
-        return self._invoked(Call("consume", facts={"clock_runs": self._clock_runs}))
-
-    def end(self, number: int) -> None:
-        """Record that the consumer has stopped."""
-        self._recorder.answered(number, self._caller.read_clock(), None)
-
-    @contextlib.contextmanager
-    def one(self, delivery: Any) -> Iterator[float]:
-        """Record a run, let it last some seconds, and end it with some verdict."""
-        name = f"{self._caller.process}.{self._caller.actor}.{next(self._names)}"
-        number = self._invoked(Call("run", received=described(name, delivery)))
-        verdict, delay = self._verdict()
-        try:
-            yield self._duration()
-        except BaseException as error:
-            self._recorder.failed(number, self._caller.read_clock(), error)
-            raise
-        answer = {"verdict": verdict, "delay": delay}
-        self._recorder.answered(number, self._caller.read_clock(), answer)
-        if verdict == "release":
-            raise Retry(timedelta(milliseconds=delay))
-        if verdict == "bury":
-            raise Bury("as it came")
-
-    def _invoked(self, call: Call) -> int:
-        caller = self._caller
-        return self._recorder.invoked(caller.actor, caller.queue_name, caller.read_clock(), call)
-
-    def _duration(self) -> float:
-        if self._random.random() < 0.03:
-            return self._longest  # longer than a lease, so that the consumer has to extend it
-        return self._random.expovariate(1 / 0.01)
-
-    def _verdict(self) -> tuple[str, int]:
-        verdict = self._random.choices(list(self._verdicts), list(self._verdicts.values()))[0]
-        return verdict, self._random.choice([0, 50, 200]) if verdict == "release" else 0
-
-
-def install_cron(caller: Caller, period: int, *, last: bool) -> CronHandle:
-    """Install the cron of the round, and record it as a call."""
-
-    def payload(at: datetime) -> str:
-        return str(to_millis(at))
-
-    call = Call("install", delay=period, facts={"last": last})
-    number = caller.recorder.invoked(caller.actor, caller.queue_name, caller.read_clock(), call)
-    handle: CronHandle = caller.queue.cron.install_periodic_tick(
-        CRON_PREFIX, timedelta(milliseconds=period), payload, misfire=Misfire.fire_all(10_000)
-    )
-    caller.recorder.answered(number, caller.read_clock(), None)
-    return handle

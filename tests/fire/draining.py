@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable
 
 from duequeue import Queue
-from tests.fire.actors import Actor, ActorSpec, Settings, install_cron
+from tests.fire.actors import Actor, ActorSpec, Settings
 from tests.fire.calling import Caller
+from tests.fire.crons import install_cron
 from tests.fire.entries import Call
 from tests.fire.recorder import Recorder
 

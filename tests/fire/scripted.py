@@ -11,12 +11,15 @@ import msgspec
 from duequeue import CronHandle, ManualClock, Queue
 from duequeue.consumer.consumer import Consumer
 from duequeue.instants import from_millis, to_millis
-from tests.fire.actors import RETRIES, Runs, Settings, install_cron, walk_alone
+from tests.fire.actors import RETRIES, Settings
 from tests.fire.calling import Caller
 from tests.fire.clocks import reader_of
+from tests.fire.crons import install_cron
 from tests.fire.draining import finish
 from tests.fire.entries import Call
+from tests.fire.handler_runs import Runs
 from tests.fire.recorder import Recorder
+from tests.fire.walking import walk_alone
 
 PAUSE = 0.01
 GRACE = timedelta(seconds=30)
