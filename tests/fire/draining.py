@@ -51,7 +51,7 @@ def finish(
 def _empty(caller: Caller, patience: float) -> bool:
     """Ack what comes until nothing waits; return False if something does not come."""
     gives_up_at = time.monotonic() + patience
-    while time.monotonic() < gives_up_at:
+    while True:
         found = caller.call(Call("poll", limit=100))
         if found:
             caller.call(Call("ack_many", deliveries=[each.id for each in found]))
@@ -60,5 +60,6 @@ def _empty(caller: Caller, patience: float) -> bool:
         # Crons put ticks in ahead of time.
         if left and left["waiting" if caller.queue_name == TICKS else "total"] == 0:
             return True
+        if time.monotonic() > gives_up_at:
+            return False
         time.sleep(PAUSE)
-    return False

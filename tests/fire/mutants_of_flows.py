@@ -82,7 +82,7 @@ def _offer_again() -> None:
 
 
 def _offer_later(queue: Any, *arguments: Any, **options: Any) -> OfferOutcome:
-    later = Timer(5.0, _offer, (queue, *arguments), options)
+    later = Timer(600, _offer, (queue, *arguments), options)  # its process will be killed by then
     later.daemon = True
     later.start()
     return OfferOutcome.CREATED

@@ -19,7 +19,7 @@ def burn(ground: Ground, faults: list[str], folder: Path) -> None:
     assert not verdict.violations, "\n\n".join(map(str, verdict.violations))
     assert outcome.faults.total() == len(faults)
     assert verdict.keys > 50
-    assert verdict.undecided == 0
+    assert verdict.undecided < verdict.keys / 20
 
 
 def test_memory(memory_ground: Ground, tmp_path: Path) -> None:
