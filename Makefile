@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
+.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -32,6 +32,9 @@ test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start them
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
+
+fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
+	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
 
 check: install  ## Check format, lint, types (of the documentation too) and layers
 	$(BIN)/ruff format --check
