@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 JAVA_CLASSES := $(VENV)/spark.jsa
 BENCH := .venv-bench
+SBOM := .venv-sbom
+MINUTES ?= 60
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
@@ -12,9 +14,10 @@ NODE_PEERS := bench/node/node_modules/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # What must not be split between processes has a group, such as all tests on the one Spark session.
-PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# One process more than there are cores, because tests often wait for a disk or another process.
+PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention clean
+.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -58,6 +61,20 @@ bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDB
 bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention
 
+soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see whether anything grows
+	$(BIN)/python -m bench.soak --minutes $(MINUTES)
+
+sbom: install  ## Write dist/duequeue.cdx.json, the list of all that an installed DueQueue consists of
+	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)
+	$(BIN)/python -m pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check \
+		'.[otel,postgres,spark]' --constraint constraints.txt
+	test -x $(SBOM)-maker/bin/python || $(PYTHON) -m venv $(SBOM)-maker
+	$(SBOM)-maker/bin/python -m pip install --quiet --disable-pip-version-check \
+		cyclonedx-bom --constraint constraints.txt
+	mkdir -p dist
+	$(SBOM)-maker/bin/cyclonedx-py environment $(SBOM)/bin/python --pyproject pyproject.toml \
+		--mc-type library --short-PURLs --output-reproducible --output-file dist/duequeue.cdx.json
+
 clean:  ## Remove everything that the other targets made
 	rm -rf .venv .venv-* bench/node/node_modules bench/report build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -70,7 +87,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 $(JAVA_CLASSES): $(INSTALLED)
-	@echo 'Archiving the Java classes of Spark: half a minute, the first time'
+	@echo 'Archiving the Java classes of Spark: about a minute, the first time'
 	$(BIN)/python -m tests.fixtures.java_classes
 
 $(PEERS): pyproject.toml constraints.txt bench/requirements.txt

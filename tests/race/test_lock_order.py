@@ -19,8 +19,8 @@ from duequeue.port.bulk import BatchId, Reach
 from duequeue.port.store import Burial, Lease, Record, Release, Steps
 from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.history_days import HistoryDays
+from duequeue.stores.sql.postgres import session
 from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.session import perform_borrowed
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore
@@ -117,7 +117,7 @@ def test_rows_are_locked_in_the_order_of_keys(
 ) -> None:
     settling = Settling(KIND.id, HistoryDays() if history else None)
     store = SqlStore(KIND, settling, 3000, Watermark())
-    perform = partial(perform_borrowed, ours)
+    perform = partial(session.perform, ours, None, None)
     for key in CREATED:  # one by one, so that the table has them in this order too
         drive(store.offer([Record(key, b"1", NOW)], NOW), perform)
     if operation is ack_a_micro_batch:

@@ -1,8 +1,12 @@
 """The ends of the leases that this process holds."""
 
+from collections import Counter
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
+
+# How many ends of settled claims may stay in the heap, even if hardly any others are there.
+MOST_LEFT_OVER = 100
 
 
 class LeaseEnds:
@@ -11,7 +15,8 @@ class LeaseEnds:
     def __init__(self) -> None:
         self._held: dict[int, float] = {}  # token of the claim -> leases not settled yet
         self._ends: list[tuple[int, int]] = []  # end, token
-        self._ends_of: dict[int, int] = {}  # token -> how often it is in the heap
+        self._ends_of: Counter[int] = Counter()  # token -> how often it is in the heap
+        self._left_over = 0  # ends in the heap whose claims are settled
         self._last_end = -inf  # the latest end at which a lease may have run out
         self._was_before_last_end = False
 
@@ -23,9 +28,12 @@ class LeaseEnds:
 
     def move(self, token: int, end: int) -> None:
         """Note that a lease of a claim ends at another time, perhaps after it had ended."""
-        # How many leases of a forgotten claim are extended is not known, so none counts as settled.
-        self._held.setdefault(token, inf)
-        self._ends_of[token] = self._ends_of.get(token, 0) + 1
+        if token not in self._held:
+            # How many leases of a forgotten claim are extended is not known, so none counts as
+            # settled.
+            self._held[token] = inf
+            self._left_over -= self._ends_of[token]
+        self._ends_of[token] += 1
         heappush(self._ends, (end, token))
 
     def settle(self, tokens: Iterable[int]) -> None:
@@ -34,8 +42,10 @@ class LeaseEnds:
             left = self._held.get(token, 0) - 1
             if left > 0:
                 self._held[token] = left
-            else:
-                self._held.pop(token, None)
+            elif self._held.pop(token, None) is not None:
+                self._left_over += self._ends_of[token]
+        if self._left_over > len(self._ends) // 2 + MOST_LEFT_OVER:
+            self._forget_settled()
 
     def ran_out(self, now: int) -> bool:
         """Return whether a lease may have run out since the last call.
@@ -50,8 +60,17 @@ class LeaseEnds:
             end, token = heappop(self._ends)
             if token in self._held:
                 ran_out, self._last_end = True, max(self._last_end, end)
+            else:
+                self._left_over -= 1
             self._ends_of[token] -= 1
             if self._ends_of[token] == 0:  # no lease of this claim can run out any more
                 del self._ends_of[token]
                 self._held.pop(token, None)
         return ran_out
+
+    def _forget_settled(self) -> None:
+        """Remove what would otherwise stay in the heap until an older lease ends."""
+        self._ends = [(end, token) for end, token in self._ends if token in self._held]
+        heapify(self._ends)
+        self._ends_of = Counter(token for _, token in self._ends)
+        self._left_over = 0

@@ -1,0 +1,1 @@
+"""Mixed traffic for an hour: does anything grow? `make soak`, or `make soak MINUTES=3`."""
