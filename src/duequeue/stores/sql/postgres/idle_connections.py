@@ -28,7 +28,7 @@ class IdleConnections(Generic[C]):
 
     def __init__(self, settings: PostgresSettings) -> None:
         self.settings = settings
-        # One place is left for those who keep or end a lease, even if the others never come back.
+        # One place is left to consumers, even if offers never give the others back.
         self.size = max(settings.pool_size, 2)
         self._idle: deque[C] = deque()
         self._users = 0
@@ -71,9 +71,9 @@ class IdleConnections(Generic[C]):
                 return
             oldest.pgconn.finish()
 
-    def _exhausted(self, seconds: float, *, keeps_lease: bool) -> StoreUnavailable:
-        kept = "" if keeps_lease else "; one more is kept for extending and settling leases"
+    def _exhausted(self, seconds: float, *, consumes: bool) -> StoreUnavailable:
+        kept = "" if consumes else "; one more is kept for polling, extending and settling"
         return StoreUnavailable(
             f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for one of "
-            f"{self.size - (not keeps_lease)} connections, and other calls use all of them{kept}"
+            f"{self.size - (not consumes)} connections, and other calls use all of them{kept}"
         )
