@@ -14,9 +14,10 @@ NODE_PEERS := bench/node/node_modules/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # What must not be split between processes has a group, such as all tests on the one Spark session.
-PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# One process more than there are cores, because tests often wait for a disk or another process.
+PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
+.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -31,6 +32,9 @@ test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start them
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
+
+fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
+	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
 
 check: install  ## Check format, lint, types (of the documentation too) and layers
 	$(BIN)/ruff format --check
@@ -83,7 +87,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 $(JAVA_CLASSES): $(INSTALLED)
-	@echo 'Archiving the Java classes of Spark: half a minute, the first time'
+	@echo 'Archiving the Java classes of Spark: about a minute, the first time'
 	$(BIN)/python -m tests.fixtures.java_classes
 
 $(PEERS): pyproject.toml constraints.txt bench/requirements.txt

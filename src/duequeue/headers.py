@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from duequeue.errors import StoreError
+
 MAX_HEADERS_BYTES = 8 * 1024
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -30,6 +32,15 @@ def encode_headers(headers: Mapping[str, str] | None) -> str | None:
     return text
 
 
-def decode_headers(text: str | None) -> dict[str, str]:
-    """Return headers as `encode_headers` was given them."""
-    return {} if text is None else _decode(text)
+def decode_headers(text: str | None, key: str | None = None) -> dict[str, str]:
+    """Return headers as `encode_headers` was given them; raise if the row was damaged since.
+
+    The error names the key, if it is given.
+    """
+    try:
+        return {} if text is None else _decode(text)
+    except msgspec.DecodeError as error:
+        owner = "a message" if key is None else f"the message {key!r}"
+        raise StoreError(
+            f"{owner} has something else than strings by name in its column headers: {error}"
+        ) from error

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from duequeue.errors import StoreError
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 LONGEST = timedelta(days=365_000)
@@ -26,6 +28,22 @@ def to_millis(instant: datetime, argument: str = "instant") -> int:
 def from_millis(millis: int) -> datetime:
     """Return the UTC datetime of an instant in milliseconds since the epoch."""
     return EPOCH + timedelta(milliseconds=millis)
+
+
+def stored_instant(millis: int, key: str, column: str) -> datetime:
+    """Return the UTC datetime of an instant in a row; raise if the row was damaged."""
+    try:
+        return from_millis(millis)
+    except OverflowError as error:
+        raise StoreError(
+            f"the message {key!r} has {millis} in its column {column}, which is not an instant in "
+            "the years 1 to 9999"
+        ) from error
+
+
+def nearest_instant(millis: int) -> datetime:
+    """Return the UTC datetime of an instant, or the one nearest to it that there is."""
+    return from_millis(min(max(millis, EARLIEST), LATEST))
 
 
 def instant_or_none(millis: int | None) -> datetime | None:

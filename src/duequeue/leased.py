@@ -66,7 +66,7 @@ class LeasedMessage(Generic[T]):
     @property
     def headers(self) -> dict[str, str]:
         """The headers that the producer sent beside the payload."""
-        return decode_headers(self._headers)
+        return decode_headers(self._headers, self.key)
 
     @property
     def redelivered(self) -> bool:

@@ -181,7 +181,7 @@ class Meters:
 def _stamped(record: Record, carrier: dict[str, str]) -> Record:
     """Add a trace context to a record, unless its producer has set one or it does not fit."""
     try:
-        headers = encode_headers({**carrier, **decode_headers(record.headers)})
+        headers = encode_headers({**carrier, **decode_headers(record.headers, record.key)})
     except ValueError:
         return record
     return record._replace(headers=headers)

@@ -36,7 +36,8 @@ spans = st.sampled_from([0, 1, 1.5, 4_999, 5_000, 10_000, 15_000]).map(
     lambda millis: timedelta(milliseconds=millis)
 )
 offsets = spans | spans.map(lambda span: -span)
-messages = st.builds(Message, keys, payloads, offsets, st.booleans())
+headers = st.sampled_from([None, {"trace": "1"}, {"trace": "2"}])
+messages = st.builds(Message, keys, payloads, offsets, st.booleans(), headers)
 
 SETTLEMENTS: dict[str, Callable[[DeliveryFace, timedelta], bool]] = {
     "ack": lambda delivery, _: delivery.ack(),
@@ -83,13 +84,19 @@ class Walk(RuleBasedStateMachine):
         self.clock.advance(span)
         self.instants = [*self.instants[-4:], self.clock.now()]
 
+    @rule(span=spans)
+    def the_clock_is_set_back(self, span: timedelta) -> None:
+        self.clock.advance(-span)
+
     @rule(message=messages, origin=st.integers(0, 4))
     def offer(self, message: Message[str], origin: int) -> None:
         # Instants seen before come again, or an offer would hardly ever equal what is stored.
         assert isinstance(message.due, timedelta)
         due = self.instants[origin % len(self.instants)] + message.due
         self.both(
-            lambda queue: queue.offer(message.key, message.payload, due, replace=message.replace)
+            lambda queue: queue.offer(
+                message.key, message.payload, due, replace=message.replace, headers=message.headers
+            )
         )
 
     @rule(batch=st.lists(messages, max_size=8))
@@ -171,6 +178,14 @@ def history_of(queue: QueueFace) -> list[tuple[object, ...]]:
 def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:
     """Everything that two deliveries of the same message have in common."""
     return [
-        (one.key, one.payload, one.due_at, one.attempt, one.delivered_at, one.lease_until)
+        (
+            one.key,
+            one.payload,
+            one.due_at,
+            one.attempt,
+            one.delivered_at,
+            one.lease_until,
+            one.headers,
+        )
         for one in deliveries
     ]

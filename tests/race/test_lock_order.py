@@ -19,8 +19,8 @@ from duequeue.port.bulk import BatchId, Reach
 from duequeue.port.store import Burial, Lease, Record, Release, Steps
 from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.history_days import HistoryDays
-from duequeue.stores.sql.postgres import session
 from duequeue.stores.sql.postgres.adapters import register_arrays
+from duequeue.stores.sql.postgres.session import perform
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore
@@ -117,19 +117,19 @@ def test_rows_are_locked_in_the_order_of_keys(
 ) -> None:
     settling = Settling(KIND.id, HistoryDays() if history else None)
     store = SqlStore(KIND, settling, 3000, Watermark())
-    perform = partial(session.perform, ours, None, None)
+    on_ours = partial(perform, ours, None, None)
     for key in CREATED:  # one by one, so that the table has them in this order too
-        drive(store.offer([Record(key, b"1", NOW)], NOW), perform)
+        drive(store.offer([Record(key, b"1", NOW)], NOW), on_ours)
     if operation is ack_a_micro_batch:
         reach = Reach(NOW, 2**62)
-        drive(SqlBulk(KIND, settling).lease(BATCH, 9, 9, NOW, NOW + 1, reach), perform)
+        drive(SqlBulk(KIND, settling).lease(BATCH, 9, 9, NOW, NOW + 1, reach), on_ours)
         leases = []
     else:
-        leases = [each.lease for each in drive(store.claim(9, NOW, NOW + 1, TOKEN), perform)]
+        leases = [each.lease for each in drive(store.claim(9, NOW, NOW + 1, TOKEN), on_ours)]
 
     def run() -> None:
         with ours.transaction():
-            drive(operation(store, settling, leases), perform)
+            drive(operation(store, settling, leases), on_ours)
 
     with psycopg.connect(store_url) as rival:
         rival.execute("SELECT 1 FROM duequeue_message WHERE key = 'B' FOR UPDATE")
@@ -147,13 +147,11 @@ def test_undelivered_ticks_are_locked_in_the_order_of_keys(
     with Queue[str].open(store_url, "orders") as queue, psycopg.connect(store_url) as rival:
         for prefix in ("a", "b"):
             tick = CronMessage("hello", START + 9999 * DAY)
-            queue.cron.install_tick(ConfigHash("hash"), prefix, [tick])
+            queue.cron.install_tick(ConfigHash("earlier"), prefix, [tick])
         first, last = sorted(key for (key,) in rival.execute("SELECT key FROM duequeue_message"))
         # Their hashes are in another order than their keys.
-        rival.execute(
-            "UPDATE duequeue_tick SET prefix = 'a', config_hash = "
-            "CASE prefix WHEN 'a' THEN 'later' ELSE 'earlier' END"
-        )
+        rival.execute("UPDATE duequeue_tick SET config_hash = 'later' WHERE prefix = 'a'")
+        rival.execute("UPDATE duequeue_tick SET prefix = 'a' WHERE prefix = 'b'")
         rival.commit()
         rival.execute("SELECT 1 FROM duequeue_message WHERE key = %s FOR UPDATE", [first])
         pausing = in_background(partial(queue.cron.pause, "a"))
@@ -193,6 +191,7 @@ def settle_in_disorder(queue: Queue[Any], seed: int) -> None:
 def test_offers_and_acks_of_the_same_messages_never_deadlock(
     store_url: str, watch: psycopg.Connection
 ) -> None:
+    before = watch.execute(DEADLOCKS).fetchone()  # other tests may have had some
     # A deadlock ends at once, so that there would be many of them.
     url = f"{store_url}?options=-c%20deadlock_timeout%3D10ms"
     with Queue.open(url, "orders") as queue, Queue.open(url, "orders", history=True) as other:
@@ -201,4 +200,4 @@ def test_offers_and_acks_of_the_same_messages_never_deadlock(
             *(partial(settle_in_disorder, each, seed) for seed, each in enumerate((queue, other))),
         )
     until(lambda: watch.execute(CONNECTED).fetchone() == (0,))  # when they end, they are counted
-    assert watch.execute(DEADLOCKS).fetchone() == (0,)
+    assert watch.execute(DEADLOCKS).fetchone() == before

@@ -200,7 +200,7 @@ def test_what_is_staged_while_a_batch_is_merged_is_left_out(ready_database: str)
                     command = steps.send(reply)
                 except StopIteration as done:
                     return cast("OfferCounts", done.value)
-                if isinstance(command, Query) and command.parameters.get("replace") is True:
+                if isinstance(command, Query) and command.name == "merge_staged":
                     late = batch_of("a", "b", payload=b"2")
                     zombie.run(partial(zombie.store.stage, late, STAGE, 9))
                 reply = yield command

@@ -15,7 +15,7 @@ from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.sql.postgres import idle_connections
+from duequeue.stores.sql.postgres import idle_connections, settings
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
 CREATED = OfferOutcome.CREATED
@@ -136,3 +136,25 @@ def test_out_of_file_descriptors(
         with busy(ready_database, queue, watch), out_of_files(), refused:
             queue.contains("a")
         assert queue.contains("locked")
+
+
+SLEEPING = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event = 'PgSleep'
+"""
+CANCEL = """
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event = 'PgSleep'
+"""
+
+
+def test_a_connection_that_is_not_yet_set_up_is_not_used(
+    ready_database: str, watch: psycopg.Connection, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(settings, "SESSION_SETTINGS", "SELECT pg_sleep(30)")
+        opening = in_background(partial(face.open, ready_database, "orders"))
+        until_one(watch, SLEEPING)
+    watch.execute(CANCEL)
+    with opening.result(PATIENCE) as queue:
+        assert queue.offer("a", 1) is CREATED

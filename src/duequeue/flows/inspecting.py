@@ -5,11 +5,11 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.errors import UndecodablePayload
+from duequeue.errors import StoreError, UndecodablePayload
 from duequeue.flows.arguments import checked_limit, due_millis
 from duequeue.flows.context import Context
 from duequeue.headers import decode_headers
-from duequeue.instants import from_millis, instant_or_none, to_millis
+from duequeue.instants import nearest_instant, stored_instant, to_millis
 from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
 from duequeue.port.store import StoredBurial, StoredMessage
 from duequeue.settled import Outcome, Settled
@@ -36,8 +36,8 @@ def stats(context: Context[T]) -> Flow[QueueStats]:
         leased=counts.leased,
         future=counts.future,
         buried=counts.buried,
-        oldest_due_at=instant_or_none(counts.oldest_due_at),
-        next_due_at=instant_or_none(counts.next_due_at),
+        oldest_due_at=_nearest_or_none(counts.oldest_due_at),
+        next_due_at=_nearest_or_none(counts.next_due_at),
     )
 
 
@@ -106,17 +106,23 @@ def _snapshot(context: Context[T], key: str, found: StoredMessage | StoredBurial
     return Snapshot(
         key=key,
         payload=payload,
-        due_at=from_millis(found.asked_at),
+        due_at=stored_instant(found.asked_at, key, "asked_at"),
         state=state,
         attempts=found.attempts,
-        headers=decode_headers(found.headers),
-        leased_until=_lease_end(found) if state is State.LEASED else None,
+        headers=decode_headers(found.headers, key),
+        leased_until=_lease_end(found, key) if state is State.LEASED else None,
         reason=found.reason if isinstance(found, StoredBurial) else None,
     )
 
 
-def _lease_end(found: StoredMessage | StoredBurial) -> datetime | None:
-    return from_millis(found.leased_until) if isinstance(found, StoredMessage) else None
+def _lease_end(found: StoredMessage | StoredBurial, key: str) -> datetime | None:
+    if isinstance(found, StoredBurial):
+        return None
+    return stored_instant(found.leased_until, key, "leased_until")
+
+
+def _nearest_or_none(millis: int | None) -> datetime | None:
+    return None if millis is None else nearest_instant(millis)
 
 
 def _state(found: StoredMessage | StoredBurial, now: int) -> State:
@@ -128,20 +134,25 @@ def _state(found: StoredMessage | StoredBurial, now: int) -> State:
 
 
 def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:
+    """Show a burial as far as possible, because this is where people look for what is wrong."""
     payload: T | None
     try:
         payload = context.codec.decode(found.payload)
     except Exception:  # noqa: BLE001 - by contract, any error means undecodable
         payload = None
+    try:
+        headers = decode_headers(found.headers, found.key)
+    except StoreError:
+        headers = {}
     return BuriedMessage(
         key=found.key,
         payload=payload,
         raw=found.payload,
-        due_at=from_millis(found.asked_at),
+        due_at=nearest_instant(found.asked_at),
         attempts=found.attempts,
         reason=found.reason,
-        buried_at=from_millis(found.buried_at),
-        headers=decode_headers(found.headers),
+        buried_at=nearest_instant(found.buried_at),
+        headers=headers,
     )
 
 
@@ -150,9 +161,9 @@ def _history(context: Context[T], limit: int) -> Flow[list[Settled]]:
     return [
         Settled(
             key=row.key,
-            due_at=from_millis(row.asked_at),
-            delivered_at=instant_or_none(row.delivered_at),
-            settled_at=from_millis(row.settled_at),
+            due_at=nearest_instant(row.asked_at),
+            delivered_at=_nearest_or_none(row.delivered_at),
+            settled_at=nearest_instant(row.settled_at),
             attempts=row.attempts,
             outcome=Outcome(row.outcome),
         )

@@ -17,6 +17,8 @@ from duequeue.flows.arguments import checked_limit, timeout_millis
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_delivered
 from duequeue.flows.settling import storable
+from duequeue.headers import decode_headers
+from duequeue.instants import EARLIEST, LATEST, stored_instant
 from duequeue.port.store import Burial, Claimed, Steps
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
@@ -179,8 +181,18 @@ def _sort_out(
             burials.append(Burial(each.lease, each.attempt - 1, reason))
             continue
         try:
+            if each.headers is not None or not EARLIEST <= each.asked_at <= LATEST:
+                _check_row(each)
             good.append((each, context.codec.decode(each.payload)))
+        except StoreError as error:
+            burials.append(Burial(each.lease, each.attempt, storable(f"damaged row: {error}")))
         except Exception as error:  # noqa: BLE001 - by contract, any error means undecodable
             reason = storable(f"undecodable payload: {error!r}")
             burials.append(Burial(each.lease, each.attempt, reason))
     return good, burials
+
+
+def _check_row(each: Claimed) -> None:
+    """Raise if somebody has damaged the row by hand."""
+    decode_headers(each.headers, each.key)
+    stored_instant(each.asked_at, each.key, "asked_at")

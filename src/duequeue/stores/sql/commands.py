@@ -28,6 +28,15 @@ class QueryEach(NamedTuple):
     each: Sequence[Row]
 
 
+class QueriesInTurn(NamedTuple):
+    """Run queries for many sets of parameters in turn, atomically; the reply is the rows of each.
+
+    A server is sent all of them at once, which saves the round trips of a transaction.
+    """
+
+    queries: Sequence[QueryEach]
+
+
 class Execute(NamedTuple):
     """Run a named query for its effect; the reply is the number of rows it touched."""
 
@@ -50,4 +59,4 @@ class Begin(NamedTuple):
 
 BEGIN = Begin()
 
-Command: TypeAlias = Query | QueryEach | Execute | Script | Begin
+Command: TypeAlias = Query | QueryEach | QueriesInTurn | Execute | Script | Begin

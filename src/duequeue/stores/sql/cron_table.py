@@ -153,9 +153,10 @@ class SqlCronTable:
         rows: list[Row] = []
         for start in range(0, len(records), OFFERED_AT_ONCE):
             chunk = records[start : start + OFFERED_AT_ONCE]
-            rows += yield from self._settling.offer(chunk, now, None, hurried=False)
-        changed = {row[0] for row in rows}
-        return min([record.due_at for record in records if record.key in changed], default=None)
+            (changed,) = yield from self._settling.offer([chunk], now, None, hurried=False)
+            rows += changed
+        keys = {row[0] for row in rows}
+        return min([record.due_at for record in records if record.key in keys], default=None)
 
     def _forget(self, of: Parameters, now: int) -> CronSteps[None]:
         """Delete the notes of old ticks that are over, and remember the latest of them."""

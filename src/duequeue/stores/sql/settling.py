@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
 from duequeue.port.history_table import day_of
 from duequeue.port.store import Burial, Lease, Record, Steps
-from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
+from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
@@ -48,9 +49,9 @@ class Settling:
             yield from self._days.make_room(day_of(now))
 
     def offer(
-        self, run: Sequence[Record], now: int, note: str | None, *, hurried: bool
-    ) -> Steps[list[Row]]:
-        """Offer distinct keys; return those that changed, and whether they are new."""
+        self, runs: Sequence[Sequence[Record]], now: int, note: str | None, *, hurried: bool
+    ) -> Steps[list[list[Row]]]:
+        """Offer runs of distinct keys; return for each those that changed, and whether new."""
         name = "offer_messages" if self._days is None else "offer_messages_with_history"
         if self._by_function:
             name += BY_FUNCTION
@@ -60,7 +61,11 @@ class Settling:
             "note": note,
             "lock_timeout": HURRIED_LOCK_TIMEOUT if hurried else None,
         }
-        return self.rows_of(QueryEach(name, parameters, OFFERED, run), now)
+        if len(runs) == 1:
+            return [(yield from self.rows_of(QueryEach(name, parameters, OFFERED, runs[0]), now))]
+        each = [QueryEach(name, parameters, OFFERED, run) for run in runs]
+        replies: list[list[Row]] = yield from self.rows_of(QueriesInTurn(each), now)
+        return replies
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[list[Row]]:
         """Delete messages by id and token, and return the ids."""
@@ -106,12 +111,12 @@ class Settling:
         each = [(key,) for key in keys]
         return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
-    def rows_of(self, query: object, now: int) -> Steps[list[Row]]:
+    def rows_of(self, query: object, now: int) -> Steps[list[Any]]:
         """Run a query command that may add rows to the history."""
         if self._days is not None:
             yield from self._make_sure_of(now)
         try:
-            rows: list[Row] = yield query
+            rows: list[Any] = yield query
         except Exception as error:
             if self._days is not None and getattr(error, "sqlstate", None) == NO_SUCH_DAY:
                 self._days.forget()  # the next try creates the day again

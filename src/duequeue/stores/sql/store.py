@@ -76,12 +76,8 @@ class SqlStore:
         if sender is not None:
             note = str(Note(sender, min(records, key=_DUE_AT).due_at, self._kind_of_message.name))
         runs = [records] if len(records) == 1 else _runs(records)
-        if len(runs) > 1:
-            yield BEGIN
-        replies: list[dict[str, bool]] = []
-        for run in runs:
-            rows = yield from self._settling.offer(run, now, note, hurried=hurried)
-            replies.append(dict(map(_KEY_AND_CREATED, rows)))
+        found = yield from self._settling.offer(runs, now, note, hurried=hurried)
+        replies: list[dict[str, bool]] = [dict(map(_KEY_AND_CREATED, rows)) for rows in found]
         if len(runs) == 1:
             return [_outcome(replies[0].get(record.key)) for record in records]
         reply_to = defaultdict[str, Iterator[dict[str, bool]]](lambda: iter(replies))

@@ -24,7 +24,7 @@ class Position(NamedTuple):
     id: int
 
 
-BEGINNING = Position(-NEVER, 0)
+BEGINNING = Position(-NEVER - 1, 0)
 
 
 class Start(NamedTuple):

@@ -59,14 +59,18 @@ def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection
         connection = PooledConnection.connect(settings.conninfo, **settings.connection_arguments)
     finally:
         _connect_until.reset(before)
-    place.connection = connection  # from here on, the watchdog sees to the deadline
-    register_arrays(connection)
-    register_integers(connection)
-    cursor = connection.cursor_to_keep = cursor_on(connection)
-    cursor.execute(settings.first_statements)
-    while cursor.nextset():
-        pass
-    connection.limits_lock_waits = cursor.fetchall() != NO_LOCK_TIMEOUT
+    try:
+        place.connection = connection  # from here on, the watchdog sees to the deadline
+        register_arrays(connection)
+        register_integers(connection)
+        cursor = connection.cursor_to_keep = cursor_on(connection)
+        cursor.execute(settings.first_statements)
+        while cursor.nextset():
+            pass
+        connection.limits_lock_waits = cursor.fetchall() != NO_LOCK_TIMEOUT
+    except BaseException:
+        connection.close()  # it is not as our statements need it
+        raise
     return connection
 
 
@@ -80,14 +84,18 @@ async def connect_async(place: WatchedPlace, settings: PostgresSettings) -> Asyn
             )
     except TimeoutError:
         raise ConnectionTimeout("connection timeout expired") from None
-    place.connection = connection
-    register_arrays(connection)
-    register_integers(connection)
-    cursor = connection.cursor_to_keep = async_cursor_on(connection)
-    await cursor.execute(settings.first_statements)
-    while cursor.nextset():
-        pass
-    connection.limits_lock_waits = await cursor.fetchall() != NO_LOCK_TIMEOUT
+    try:
+        place.connection = connection
+        register_arrays(connection)
+        register_integers(connection)
+        cursor = connection.cursor_to_keep = async_cursor_on(connection)
+        await cursor.execute(settings.first_statements)
+        while cursor.nextset():
+            pass
+        connection.limits_lock_waits = await cursor.fetchall() != NO_LOCK_TIMEOUT
+    except BaseException:
+        await connection.close()
+        raise
     return connection
 
 

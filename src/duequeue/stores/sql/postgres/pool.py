@@ -81,10 +81,10 @@ class Pool(IdleConnections[PooledConnection]):
         while True:
             if not self._users:
                 raise QueueClosed("the queue was closed while this call waited for a connection")
-            self._replace_lost()
             if keeps_lease:
                 with suppress(Empty):
                     return self._free.get_nowait()
+            self._replace_lost()
             left = max(gives_up_at - monotonic(), 0.0)
             try:
                 queue = self._reserve if keeps_lease else self._free

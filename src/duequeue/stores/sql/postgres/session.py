@@ -1,6 +1,6 @@
 """Blocking sessions on the shared pool of connections, or on the caller's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from typing import Any, TypeAlias, TypeVar
@@ -11,7 +11,14 @@ from psycopg.rows import TupleRow
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
-from duequeue.stores.sql.commands import Begin, Execute, Query, QueryEach, Script
+from duequeue.stores.sql.commands import (
+    Begin,
+    Execute,
+    QueriesInTurn,
+    Query,
+    QueryEach,
+    Script,
+)
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
@@ -104,7 +111,7 @@ def perform(
     connection: psycopg.Connection[Any],
     kept: psycopg.Cursor[TupleRow] | None,
     ends_at: float | None,
-    command: Begin | Query | QueryEach | Execute | Script,
+    command: Begin | Query | QueryEach | QueriesInTurn | Execute | Script,
 ) -> object:
     """Carry out one command; return its rows, or the number of rows that it touched.
 
@@ -115,6 +122,8 @@ def perform(
         if kept is not None and connection.pgconn.transaction_status == TransactionStatus.IDLE:
             connection.execute(BEGIN_STATEMENT)
         return None
+    if isinstance(command, QueriesInTurn):
+        return _perform_in_turn(connection, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
     if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
@@ -124,6 +133,19 @@ def perform(
     if isinstance(command, Execute):
         return kept.rowcount
     return kept.fetchall() if kept.rownumber is not None else []
+
+
+def _perform_in_turn(
+    connection: psycopg.Connection[Any], ends_at: float | None, each: Sequence[QueryEach]
+) -> list[list[TupleRow]]:
+    """Send all queries before the first reply; until the end, they are one transaction."""
+    cursors: list[psycopg.Cursor[TupleRow]] = []
+    with connection.pipeline():
+        for command in each:
+            cursors.append(cursor_on(connection))
+            query, parameters = statement(command, ends_at)
+            cursors[-1].execute(query, parameters, binary=True)
+    return [cursor.fetchall() for cursor in cursors]
 
 
 def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:

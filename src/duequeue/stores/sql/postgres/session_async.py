@@ -1,6 +1,7 @@
 """The same sessions, awaiting."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
@@ -11,7 +12,14 @@ from psycopg.rows import TupleRow
 
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
-from duequeue.stores.sql.commands import Begin, Execute, Query, QueryEach, Script
+from duequeue.stores.sql.commands import (
+    Begin,
+    Execute,
+    QueriesInTurn,
+    Query,
+    QueryEach,
+    Script,
+)
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
@@ -101,13 +109,15 @@ async def perform(
     connection: psycopg.AsyncConnection[Any],
     kept: psycopg.AsyncCursor[TupleRow] | None,
     ends_at: float | None,
-    command: Begin | Query | QueryEach | Execute | Script,
+    command: Begin | Query | QueryEach | QueriesInTurn | Execute | Script,
 ) -> object:
     """Carry out one command; see `session.perform`."""
     if isinstance(command, Begin):
         if kept is not None and connection.pgconn.transaction_status == TransactionStatus.IDLE:
             await connection.execute(BEGIN_STATEMENT)
         return None
+    if isinstance(command, QueriesInTurn):
+        return await _perform_in_turn(connection, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
     if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
@@ -117,6 +127,19 @@ async def perform(
     if isinstance(command, Execute):
         return kept.rowcount
     return await kept.fetchall() if kept.rownumber is not None else []
+
+
+async def _perform_in_turn(
+    connection: psycopg.AsyncConnection[Any], ends_at: float | None, each: Sequence[QueryEach]
+) -> list[list[TupleRow]]:
+    """Send all queries before the first reply; see `session.py`."""
+    cursors: list[psycopg.AsyncCursor[TupleRow]] = []
+    async with connection.pipeline():
+        for command in each:
+            cursors.append(async_cursor_on(connection))
+            query, parameters = statement(command, ends_at)
+            await cursors[-1].execute(query, parameters, binary=True)
+    return [await cursor.fetchall() for cursor in cursors]
 
 
 async def _roll_back(connection: psycopg.AsyncConnection, error: BaseException) -> None:

@@ -77,8 +77,14 @@ class WatchedPlace:
             if self.seconds < inf:
                 self._cut()
             else:
-                self.deadline = inf  # until the probe has an answer
-                threading.Thread(target=self._probe, name="duequeue-probe", daemon=True).start()
+                self._start_probe()
+
+    def _start_probe(self) -> None:
+        self.deadline = inf  # until the probe has an answer
+        try:
+            threading.Thread(target=self._probe, name="duequeue-probe", daemon=True).start()
+        except RuntimeError:  # out of threads
+            self.deadline = monotonic() + PROBE_EVERY
 
     def _probe(self) -> None:
         answers = _answers(self._settings)

@@ -18,6 +18,7 @@ from duequeue.stores.sql.commands import (
     Command,
     Execute,
     Parameters,
+    QueriesInTurn,
     Query,
     QueryEach,
     Row,
@@ -206,6 +207,9 @@ class Performer:
                 return self._execute(QUERIES[name], parameters).fetchall()
             case QueryEach():
                 return self._query_each(command)
+            case QueriesInTurn(queries):
+                self._begin()
+                return [self._query_each(each) for each in queries]
             case Execute(name, parameters):
                 return self._execute(QUERIES[name], parameters).rowcount
             case Begin():

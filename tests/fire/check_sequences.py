@@ -1,0 +1,101 @@
+"""One actor alone on its queue, on a clock that stands still during each call.
+
+So every answer is known in advance.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.fire.entries import Call, Delivered
+from tests.fire.logs import Logs, Made
+from tests.fire.model import Sequential
+from tests.fire.violations import Broken, Violation
+
+SHOWN = 12
+
+
+def judge_sequence(queue: str, calls: list[Made], logs: Logs) -> Iterator[Violation]:
+    """Compare the answers with the model, up to the first call whose outcome is not certain."""
+    model = Sequential(calls[0].call.delay)
+    deliveries: dict[str, Delivered] = {}
+    for index, made in enumerate(calls[1:], 1):
+        if not made.known or _uncertain(made, logs):
+            return
+        broken = _compare(model, made, deliveries)
+        if broken is not None:
+            lines = map(str, calls[max(1, index - SHOWN) : index + 1])
+            yield Violation(broken, queue, made.call.key, "\n".join(lines))
+            return
+
+
+def _uncertain(made: Made, logs: Logs) -> bool:
+    return any(
+        window.meets(made.began, made.ended, made.process)
+        for window in logs.windows
+        if window.loses_replies or window.undoes_leases
+    )
+
+
+def _compare(model: Sequential, made: Made, deliveries: dict[str, Delivered]) -> Broken | None:
+    call, now, right = made.call, made.clock_low, True
+    match call.do:
+        case "offer":
+            right = made.answer == model.offer(call)
+        case "offer_batch":
+            right = made.answer == [model.offer(item) for item in call.items]
+        case "poll":
+            return _compare_poll(model, made, deliveries)
+        case "ack" | "extend" | "release" | "bury":
+            won = made.answer["won"] if call.do == "extend" else made.answer
+            return _compare_settling(model.settle(deliveries[call.delivery].key, call, now), won)
+        case "ack_many":
+            acks = [Call("ack", delivery=each) for each in dict.fromkeys(call.deliveries)]
+            wins = [model.settle(deliveries[ack.delivery].key, ack, now) for ack in acks]
+            return _compare_settling(sum(wins), made.answer)
+        case "drop":
+            right = made.answer == model.drop(call.key)
+        case "revive":
+            right = made.answer == model.revive(call.key, call.due)
+        case "contains":
+            return None if made.answer == model.of(call.key).present else Broken.LOST
+        case _:
+            pass
+    return None if right else Broken.OUTCOME
+
+
+def _compare_settling(expected: int, won: int) -> Broken | None:
+    if won == expected:
+        return None
+    return Broken.STALE if won > expected else Broken.REFUSED
+
+
+def _compare_poll(model: Sequential, made: Made, deliveries: dict[str, Delivered]) -> Broken | None:
+    now = made.clock_low
+    expected = model.due_order(now)[: made.call.limit]
+    for delivered in made.delivered():
+        wanted = expected.pop(0) if expected else None
+        if delivered.key != wanted:
+            return _misplaced(model, delivered.key, now)
+        broken = _wrong_fact(model.expected(wanted, now), delivered)
+        if broken is not None:
+            return broken
+        deliveries[delivered.id] = delivered
+        model.deliver(delivered)
+    return Broken.STUCK if expected else None
+
+
+def _misplaced(model: Sequential, key: str, now: int) -> Broken:
+    """Name what is wrong with a message that should not have come here."""
+    stored = model.of(key)
+    if not stored.present:
+        return Broken.CAME_BACK
+    if stored.due > now:
+        return Broken.EARLY
+    return Broken.OVERLAP if stored.until > now else Broken.ORDER
+
+
+def _wrong_fact(expected: tuple[Any, ...], delivered: Delivered) -> Broken | None:
+    facts = (delivered.payload, delivered.due, delivered.attempt, delivered.at, delivered.until)
+    names = (Broken.PAYLOAD, Broken.PAYLOAD, Broken.ATTEMPT, Broken.OUTCOME, Broken.OUTCOME)
+    differences = zip(expected, facts, names, strict=True)
+    return next((name for wanted, got, name in differences if wanted != got), None)

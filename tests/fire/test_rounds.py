@@ -1,0 +1,40 @@
+"""Processes work on each store while things break, and break no promise themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fire.rounds import Round, run_round
+from tests.fire.stores import Ground
+
+SEED = 13
+
+
+def burn(ground: Ground, faults: list[str], folder: Path) -> None:
+    """Let each fault happen once, and want nothing wrong in the logs."""
+    logs = folder / "logs"
+    logs.mkdir()
+    outcome = run_round(ground, Round(SEED, faults), logs)
+    verdict = outcome.verdict
+    assert not verdict.violations, "\n\n".join(map(str, verdict.violations))
+    assert outcome.faults.total() == len(faults)
+    assert verdict.keys > 50
+    assert verdict.undecided < verdict.keys / 20
+
+
+def test_memory(memory_ground: Ground, tmp_path: Path) -> None:
+    burn(memory_ground, ["clock", "pause", "clock"], tmp_path)
+
+
+def test_sqlite(sqlite_ground: Ground, tmp_path: Path) -> None:
+    burn(sqlite_ground, ["kill", "lock", "clock", "pause"], tmp_path)
+
+
+def test_a_full_disk(sqlite_ground: Ground, tmp_path: Path) -> None:
+    if sqlite_ground.disk is None:
+        pytest.skip("only root may mount a small disk")
+    burn(sqlite_ground, ["disk full", "disk full"], tmp_path)
+
+
+def test_postgres(postgres_ground: Ground, tmp_path: Path) -> None:
+    burn(postgres_ground, ["kill", "crash", "cut", "black hole", "lock", "clock"], tmp_path)
