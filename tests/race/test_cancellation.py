@@ -172,3 +172,28 @@ def test_cancelled_before_the_answer(
         assert await queue.offer("a", 3) is CREATED
 
     play(scenario)
+
+
+@on_postgres
+def test_no_cancellation_spoils_a_connection(store_url: str) -> None:
+    """Neither while a statement is prepared, nor if the task is cancelled a second time."""
+    batch = [Message("a", 1, DAY), Message("b", 1, DAY), Message("a", 2, DAY)]
+
+    async def cancelled_after(seconds: float, *, offers: int, twice: bool) -> None:
+        async with AsyncQueue.open(f"{store_url}?pool_size=1", "orders") as queue:
+            for _ in range(offers):
+                await queue.offer_batch(batch)
+            task = asyncio.create_task(queue.offer_batch(batch))
+            await asyncio.wait([task], timeout=seconds)
+            task.cancel()
+            if twice:
+                await asyncio.sleep(0)
+                task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled() or task.exception() is None
+            for _ in range(3):
+                await queue.offer_batch(batch)
+
+    for number in range(60):
+        asyncio.run(cancelled_after(number / 20_000, offers=number % 4, twice=number % 2 == 0))
+    gc.collect()

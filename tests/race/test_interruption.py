@@ -1,6 +1,8 @@
 """Ctrl-C passes straight through, and leaves nothing half done."""
 
+import signal
 import sqlite3
+import threading
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -115,6 +117,35 @@ def test_interrupted_before_the_answer(
         with pytest.raises(KeyboardInterrupt):
             bystander.offer("a", 2)
     assert bystander.offer("a", 3) is OfferOutcome.UPDATED
+
+
+class TimeUp(Exception):
+    """The exception of a signal handler that is not Ctrl-C."""
+
+
+@on_postgres
+@pytest.mark.usefixtures("lock")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals need the main thread"
+)
+def test_a_time_limit_ends_a_batch_of_two_statements(
+    bystander: QueueFace, watch: psycopg.Connection
+) -> None:
+    """The driver sends both at once, and must not replace the interrupt by an error of its own."""
+
+    def strike(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeUp):
+            offer_twice(bystander)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert nothing_left_open(watch)
+    assert bystander.offer("afterwards", 1) is CREATED
 
 
 @on_postgres

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from duequeue import ManualClock, Message
-from duequeue.contract.faces import DeliveryFace, Face, QueueFace
+from duequeue.contract.faces import DeliveryFace, Face, QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, PATIENCE
 from tests.sql.wire import Traffic, Wire
 
@@ -68,14 +68,16 @@ def test_a_large_batch_crosses_once_for_each_thousand(wire: Wire, queue: QueueFa
     assert wire.traffic_of(partial(queue.offer_batch, batch(2500))) == Traffic(3, 3, 3)
 
 
-def test_a_batch_with_a_key_three_times_is_three_statements_that_cross_once(
-    wire: Wire, queue: QueueFace
+def test_a_batch_with_a_key_three_times_is_three_statements(
+    wire: Wire, face: Face, queue: QueueFace
 ) -> None:
+    """They cross together, but not for awaiting queues, whose cancellations spoil a pipeline."""
     repeated = [*batch(100, 1), *batch(2, 2), *batch(1, 3)]
     for _ in range(LAPS):
         queue.offer_batch(repeated)
     offer = partial(queue.offer_batch, [*repeated, Message("other", 1, DAY, replace=False)])
-    assert wire.traffic_of(offer) == Traffic(3, 1, 1)
+    crossing = Traffic(3, 1, 1) if isinstance(face, SyncFace) else Traffic(5, 5, 1)
+    assert wire.traffic_of(offer) == crossing
 
 
 def test_a_poll_crosses_once(wire: Wire, queue: QueueFace, clock: ManualClock) -> None:

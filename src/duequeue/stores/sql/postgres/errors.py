@@ -92,6 +92,17 @@ def leaves_it_usable(error: BaseException) -> bool:
     return expected and not isinstance(error, codes.ReadOnlySqlTransaction)
 
 
+def interrupt_behind(error: psycopg.Error, handled: BaseException | None) -> BaseException | None:
+    """Return the interrupt that struck in a pipeline, if the driver raised its own error instead.
+
+    The caller may have been handling another exception already, which is not an interrupt.
+    """
+    found: BaseException | None = error
+    while isinstance(found, psycopg.Error):
+        found = found.__context__
+    return None if found is handled else found
+
+
 def _is_lack_of_files(error: BaseException) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
 

@@ -1,5 +1,6 @@
 """Blocking sessions on the shared pool of connections, or on the caller's own."""
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
@@ -22,7 +23,12 @@ from duequeue.stores.sql.commands import (
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
-from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable, translate
+from duequeue.stores.sql.postgres.errors import (
+    failure,
+    interrupt_behind,
+    leaves_it_usable,
+    translate,
+)
 from duequeue.stores.sql.postgres.pool import shared_pool
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
@@ -123,6 +129,8 @@ def perform(
             connection.execute(BEGIN_STATEMENT)
         return None
     if isinstance(command, QueriesInTurn):
+        if kept is None:  # an interrupt would leave a caller's connection inside the pipeline
+            return [perform(connection, None, ends_at, each) for each in command.queries]
         return _perform_in_turn(connection, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
@@ -140,11 +148,18 @@ def _perform_in_turn(
 ) -> list[list[TupleRow]]:
     """Send all queries before the first reply; until the end, they are one transaction."""
     cursors: list[psycopg.Cursor[TupleRow]] = []
-    with connection.pipeline():
-        for command in each:
-            cursors.append(cursor_on(connection))
-            query, parameters = statement(command, ends_at)
-            cursors[-1].execute(query, parameters, binary=True)
+    handled = sys.exception()
+    try:
+        with connection.pipeline():
+            for command in each:
+                cursors.append(cursor_on(connection))
+                query, parameters = statement(command, ends_at)
+                cursors[-1].execute(query, parameters, binary=True)
+    except psycopg.Error as error:
+        interrupt = interrupt_behind(error, handled)
+        if interrupt is None:
+            raise
+        raise interrupt from None
     return [cursor.fetchall() for cursor in cursors]
 
 

@@ -1,7 +1,6 @@
 """The same sessions, awaiting."""
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from psycopg.rows import TupleRow
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import (
+    BEGIN,
     Begin,
     Execute,
     QueriesInTurn,
@@ -117,7 +117,9 @@ async def perform(
             await connection.execute(BEGIN_STATEMENT)
         return None
     if isinstance(command, QueriesInTurn):
-        return await _perform_in_turn(connection, ends_at, command.queries)
+        # The driver leaves a pipeline that is cancelled in disorder, so there is none here.
+        await perform(connection, kept, ends_at, BEGIN)
+        return [await perform(connection, kept, ends_at, each) for each in command.queries]
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
     if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
@@ -127,19 +129,6 @@ async def perform(
     if isinstance(command, Execute):
         return kept.rowcount
     return await kept.fetchall() if kept.rownumber is not None else []
-
-
-async def _perform_in_turn(
-    connection: psycopg.AsyncConnection[Any], ends_at: float | None, each: Sequence[QueryEach]
-) -> list[list[TupleRow]]:
-    """Send all queries before the first reply; see `session.py`."""
-    cursors: list[psycopg.AsyncCursor[TupleRow]] = []
-    async with connection.pipeline():
-        for command in each:
-            cursors.append(async_cursor_on(connection))
-            query, parameters = statement(command, ends_at)
-            await cursors[-1].execute(query, parameters, binary=True)
-    return [await cursor.fetchall() for cursor in cursors]
 
 
 async def _roll_back(connection: psycopg.AsyncConnection, error: BaseException) -> None:
