@@ -11,8 +11,9 @@ import pytest
 
 from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face, LoopThread
-from duequeue.contract.phrases import DAY, PATIENCE, SECOND, in_background
+from duequeue.contract.phrases import DAY, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
+from duequeue.stores.sql.postgres import settings
 from tests.race.holding import holding
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
@@ -81,6 +82,21 @@ def test_a_lock_timeout_of_the_users_own_is_respected(ready_database: str, face:
         with locked_rows(ready_database), pytest.raises(StoreUnavailable, match="lock timeout"):
             queue.offer("locked", 2)
         assert monotonic() - began < 1
+
+
+def test_an_ack_does_not_wait_for_a_lock_for_ever(
+    ready_database: str, face: Face, monkeypatch: pytest.MonkeyPatch, watch: psycopg.Connection
+) -> None:
+    monkeypatch.setattr(settings, "LOCK_TIMEOUT", "100ms")
+    with face.open(ready_database, "orders", retry=RetryPolicy.never()) as queue:
+        queue.offer("locked", 1)
+        delivery = claim(queue)
+        refused = pytest.raises(StoreUnavailable, match="another transaction has locked")
+        with locked_rows(ready_database):
+            with refused:
+                delivery.ack()
+            assert count_waiting(watch) == 0
+        assert delivery.ack()
 
 
 CANCEL = """

@@ -17,8 +17,10 @@ from duequeue import Queue, RetryPolicy, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MILLISECOND
 from duequeue.port.store import Steps
+from duequeue.process.permits import Permit
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Query
+from duequeue.stores.sql.sqlite import file_connection
 from duequeue.stores.sql.sqlite.session import Durability, SqliteSession
 from tests.sql.test_catalogues import parameters
 
@@ -219,6 +221,26 @@ def test_a_file_that_was_deleted_is_not_created_again_after_a_fork(path: Path) -
         session.run(has_migrations)
     assert not path.exists()
     session.close()
+
+
+def test_an_interrupted_call_does_not_keep_its_queue_from_closing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_connection, "CLOSE_WITHIN", 0.01)
+
+    def strike(_: Permit) -> None:
+        raise KeyboardInterrupt  # as if a signal had come right before
+
+    def interrupted() -> None:
+        with Queue.open(f"sqlite:///{path}", "orders") as queue:
+            with monkeypatch.context() as signalled:
+                signalled.setattr(Permit, "give_back", strike)
+                queue.offer("a", 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with Queue.open(f"sqlite:///{path}", "orders") as queue:
+        assert queue.contains("a")
 
 
 def test_a_process_that_may_open_no_more_files(path: Path) -> None:

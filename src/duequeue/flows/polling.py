@@ -150,7 +150,9 @@ def _look(
             break
         bury = partial(context.store.bury, burials, now)
         try:
-            won = yield from retrying(RetryPolicy.never(), bury, consumes=True)
+            won = yield from retrying(
+                RetryPolicy.never(), bury, gives_up_at=gives_up_at, consumes=True
+            )
             emit_buried(context, claimed, burials, won)
         except StoreError:
             # They stay leased and come again, so what was claimed with them need not wait.

@@ -15,7 +15,7 @@ from duequeue.stores.sql.postgres.adapters import register_arrays, register_inte
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
-NO_LOCK_TIMEOUT = [("0",)]
+NO_LOCK_TIMEOUT = "0"
 
 _connect_until: ContextVar[float] = ContextVar("connect_until", default=inf)
 
@@ -67,7 +67,7 @@ def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection
         cursor.execute(settings.first_statements)
         while cursor.nextset():
             pass
-        connection.limits_lock_waits = cursor.fetchall() != NO_LOCK_TIMEOUT
+        connection.limits_lock_waits = cursor.fetchall()[0][0] != NO_LOCK_TIMEOUT
     except BaseException:
         connection.close()  # it is not as our statements need it
         raise
@@ -92,7 +92,7 @@ async def connect_async(place: WatchedPlace, settings: PostgresSettings) -> Asyn
         await cursor.execute(settings.first_statements)
         while cursor.nextset():
             pass
-        connection.limits_lock_waits = await cursor.fetchall() != NO_LOCK_TIMEOUT
+        connection.limits_lock_waits = (await cursor.fetchall())[0][0] != NO_LOCK_TIMEOUT
     except BaseException:
         await connection.close()
         raise

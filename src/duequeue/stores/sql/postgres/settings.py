@@ -37,6 +37,17 @@ SESSION_SETTINGS = """
 """
 
 
+# A server does not notice that a client has given up waiting for a lock. Without a limit, each try
+# of a call that needs a locked row would leave one more process on the server. An offer sets its
+# own limit, which fits its try.
+LOCK_TIMEOUT = "8s"
+LIMIT_LOCK_WAITS = """
+    SELECT current_setting('lock_timeout'), set_config('lock_timeout', coalesce(
+        nullif(current_setting('lock_timeout'), '0'), '{}'
+    ), false)
+"""
+
+
 @dataclass(frozen=True)
 class PostgresSettings:
     """A checked connection string, whose password is never shown."""
@@ -107,6 +118,7 @@ class PostgresSettings:
 
     @property
     def first_statements(self) -> str:
-        """The statements that are run on every new connection of ours; the last returns a row."""
-        show = "SHOW lock_timeout"
-        return show if self.pooled_by_transaction else f"{SESSION_SETTINGS}; {show}"
+        """The statements for every new connection; the last returns lock_timeout as it was."""
+        if self.pooled_by_transaction:
+            return "SHOW lock_timeout"
+        return f"{SESSION_SETTINGS}; {LIMIT_LOCK_WAITS.format(LOCK_TIMEOUT)}"

@@ -8,7 +8,7 @@ call whose connection is lost, blocking or awaiting, and it is tried again on an
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import inf
 from queue import SimpleQueue
 from time import monotonic, sleep
@@ -100,12 +100,16 @@ class WatchedPlace:
 
     def _cut(self) -> None:
         self.is_cut, self.deadline = True, inf
-        with suppress(psycopg.Error, OSError):  # if the connection was lost just now
+        try:
             number = self.connection.pgconn.socket
             with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as line:
                 # If the driver closed it meanwhile, the number may already mean another file.
                 if self.connection.pgconn.socket == number:
                     line.shutdown(socket.SHUT_RDWR)
+        except (psycopg.Error, OSError):
+            # The connection was lost just now, or the process is out of file descriptors. If the
+            # call still waits, the next look tries again.
+            self.is_cut, self.deadline = False, monotonic() + LOOK_EVERY
 
     @property
     def no_answer(self) -> str:

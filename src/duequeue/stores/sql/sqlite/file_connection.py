@@ -18,6 +18,10 @@ from weakref import WeakSet
 from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
 from duequeue.process.permits import Permit, Permits
 
+# In seconds. While an exception that interrupted a call is handled, it may still hold the turn of
+# that call, and the code that handles it may close the queue.
+CLOSE_WITHIN = 5.0
+
 _forking = threading.Lock()
 _connections: "WeakSet[FileConnection]" = WeakSet()
 _halted: "list[FileConnection]" = []
@@ -75,13 +79,17 @@ class FileConnection:
         try:
             yield self._ready()
         finally:
+            if self._closed:
+                self._let_go()
             permit.give_back()
 
     def close(self) -> None:
-        """Close it for good."""
-        self.halt()
+        """Close it for good; a call that is still in progress after a while closes it itself."""
         self._closed = True
-        self.go_on()
+        permit = self._permits.take(CLOSE_WITHIN)
+        if permit is not None:
+            self._let_go()
+            permit.give_back()
 
     def halt(self) -> None:
         """Close it, and let nobody open it again until `go_on`."""
