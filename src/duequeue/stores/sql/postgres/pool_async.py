@@ -28,7 +28,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
         self._loop = asyncio.get_running_loop()
-        # At most one place in reserve, which only those who keep or end a lease may take.
+        # This holds at most one place, which only calls that keep or end a lease may take.
         self._reserve: list[WatchedPlace] = []
         self._free: list[WatchedPlace] = []
         self._waiting: Waiters = deque()
@@ -55,7 +55,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
 
     def give(self, place: WatchedPlace) -> None:
         """Give a place back; its connection is kept unless it was left in the middle of a call."""
-        with place.lock:  # the watchdog does not cut it any more
+        with place.lock:  # from here on, the watchdog cannot cut it off
             connection, place.connection, place.deadline = place.connection, None, None
         if connection is not None:
             if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
@@ -68,7 +68,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         self._hand_over(place)
 
     def leave(self) -> None:
-        """Count one user less; after the last, nobody waits any more."""
+        """Count one user fewer; when the last one leaves, the calls that wait fail."""
         super().leave()
         if not self._users:
             for waiter in (*self._waiting, *self._waiting_with_leases):
@@ -94,7 +94,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         return waiter.result()
 
     def _hand_over(self, place: WatchedPlace) -> None:
-        """Give a place to who waits for it longest; those with leases come first."""
+        """Give a place to the call that has waited longest; calls that keep a lease come first."""
         if _serve(self._waiting_with_leases, place):
             return
         if not self._reserve:
@@ -104,7 +104,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
 
 
 def _serve(waiters: Waiters, place: WatchedPlace) -> bool:
-    """Return whether somebody still waits and has been given the place."""
+    """Give the place to the first call that still waits; return whether there was one."""
     while waiters:
         waiter = waiters.popleft()
         if not waiter.done():
