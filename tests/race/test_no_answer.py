@@ -1,4 +1,4 @@
-"""A server that does not answer: every call ends in its time, says so, and works again after."""
+"""A server that does not answer: every call ends in time, says why, and works again afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
