@@ -34,7 +34,7 @@ def draw(samples: Mapping[str, Sequence[Sample]], path: Path) -> None:
         for row, (name, line) in enumerate(LINES.items()):
             axes = panels[row][column]
             axes.plot(minutes, [each[name] for each in taken], color=COLOUR, linewidth=1)
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.1 * max(1, *(each[name] for each in taken)))
             axes.set_title(f"{store}: {line.title}", fontsize=8)
         panels[-1][column].set_xlabel("minutes")
     save(figure, path)

@@ -30,8 +30,8 @@ class CountingSession:
         self._session = session
         self.commands: list[str] = []
 
-    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
-        return self._session.run(lambda: self._counted(operation), seconds, keeps_lease=keeps_lease)
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
+        return self._session.run(lambda: self._counted(operation), seconds, consumes=consumes)
 
     def close(self) -> None:
         self._session.close()

@@ -87,10 +87,8 @@ class MortalSession:
         self._session = session
         self.commands_left: int | None = None
 
-    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
-        return self._session.run(
-            lambda: self._numbered(operation), seconds, keeps_lease=keeps_lease
-        )
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
+        return self._session.run(lambda: self._numbered(operation), seconds, consumes=consumes)
 
     def close(self) -> None:
         self._session.close()

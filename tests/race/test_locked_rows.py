@@ -41,14 +41,13 @@ def count_waiting(watch: psycopg.Connection) -> int:
     return int(count)
 
 
-def test_a_handler_keeps_its_lease_while_offers_use_up_the_connections(
+def test_consumers_go_on_while_offers_use_up_the_connections(
     ready_database: str, watch: psycopg.Connection, face: Face, loop_thread: LoopThread
 ) -> None:
     options: dict[str, Any] = {"lease": SECOND, "poll_interval": SECOND / 10}
-    elsewhere = f"{ready_database}?application_name=elsewhere"
     with (
         face.open(ready_database, "orders", **options) as queue,
-        face.open(elsewhere, "orders", **options) as another_worker,
+        face.open(ready_database, "orders", **options) as another_worker,
     ):
         for key in KEYS:
             queue.offer(key, 1, DAY)

@@ -22,8 +22,8 @@ class FailsMidway:
         self._session = session
         self._commands_left = commands
 
-    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
-        return self._session.run(lambda: self._limited(operation), seconds, keeps_lease=keeps_lease)
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
+        return self._session.run(lambda: self._limited(operation), seconds, consumes=consumes)
 
     def close(self) -> None:
         self._session.close()

@@ -104,9 +104,9 @@ def test_delays_between_deliveries_grow_and_do_not_overflow() -> None:
 def test_only_the_unavailable_is_tried_again() -> None:
     policy = RetryPolicy(budget=3600 * SECOND)
     flow = retrying(policy, NOTHING)
-    assert next(flow) == Run(NOTHING, LONGEST_TRY, keeps_lease=False)
+    assert next(flow) == Run(NOTHING, LONGEST_TRY, consumes=False)
     assert isinstance(flow.throw(StoreUnavailable("later")), Pause)
-    assert flow.send(None) == Run(NOTHING, LONGEST_TRY, keeps_lease=False)
+    assert flow.send(None) == Run(NOTHING, LONGEST_TRY, consumes=False)
     with pytest.raises(StoreError, match="no"):
         flow.throw(StoreError("no"))
 

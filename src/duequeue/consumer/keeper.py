@@ -80,7 +80,7 @@ def extend_leases(
         # A message may be here twice: with a lease that is lost, and with a new one.
         once = {message.lease.id: message for message in aging}
         leases = [message.lease for message in once.values()]
-        extended, now = yield from context.settle_from_now(
+        extended, now = yield from context.consume_from_now(
             partial(_extend, context, leases), min(context.lease / 3000, context.retry.try_seconds)
         )
         for message in once.values():

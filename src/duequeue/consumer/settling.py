@@ -74,12 +74,12 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
                 burials.append(Burial(message.lease, message.attempt, storable(reason)))
     won: set[int] = set()
     if acks:
-        won |= yield from context.settle(partial(context.store.ack, acks, now))
+        won |= yield from context.consume(partial(context.store.ack, acks, now))
     if releases:
-        won |= yield from context.settle(partial(context.store.release, releases))
+        won |= yield from context.consume(partial(context.store.release, releases))
         yield from context.announce(min(release.due_at for release in releases), now)
     if burials:
-        won |= yield from context.settle(partial(context.store.bury, burials, now))
+        won |= yield from context.consume(partial(context.store.bury, burials, now))
     messages = [message for message, _ in done]
     emit_buried(context, messages, burials, won)
     emit_lost(context, messages, won)
@@ -89,7 +89,7 @@ def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
     """Give back messages that no handler has begun, as if they had never been delivered."""
     if messages:
         leases = [message.lease for message in messages]
-        yield from context.settle(partial(context.store.give_back, leases))
+        yield from context.consume(partial(context.store.give_back, leases))
         now = context.now()
         yield from context.announce(min(message.due_millis for message in messages), now)
 

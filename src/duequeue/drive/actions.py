@@ -23,7 +23,7 @@ class Run(NamedTuple):
 
     operation: Operation[Any]
     seconds: float
-    keeps_lease: bool
+    consumes: bool
 
 
 class Pause(NamedTuple):
@@ -65,8 +65,8 @@ def performer(
     def perform(action: Action) -> object:
         check()
         if isinstance(action, Run):  # first, because nearly every action is one
-            operation, seconds, keeps_lease = action
-            return session.run(operation, seconds, keeps_lease=keeps_lease)
+            operation, seconds, consumes = action
+            return session.run(operation, seconds, consumes=consumes)
         match action:
             case Pause(seconds):
                 wait_for(threading.Event(), seconds)
@@ -89,8 +89,8 @@ def performer_async(
     async def perform(action: Action) -> object:
         check()
         if isinstance(action, Run):  # first, because nearly every action is one
-            operation, seconds, keeps_lease = action
-            return await session.run(operation, seconds, keeps_lease=keeps_lease)
+            operation, seconds, consumes = action
+            return await session.run(operation, seconds, consumes=consumes)
         match action:
             case Pause(seconds):
                 await asyncio.sleep(seconds)

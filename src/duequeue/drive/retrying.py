@@ -27,7 +27,7 @@ def retrying(
     *,
     try_seconds: float | None = None,
     gives_up_at: float = inf,
-    keeps_lease: bool = False,
+    consumes: bool = False,
 ) -> Flow[T]:
     """Run an operation, and run it again while the store is unavailable and the budget lasts.
 
@@ -41,7 +41,7 @@ def retrying(
     silent = True
     while True:
         try:
-            result: T = yield Run(operation, seconds, keeps_lease)
+            result: T = yield Run(operation, seconds, consumes)
         except StoreUnavailable as error:
             if pauses is None:
                 gives_up_at = min(gives_up_at, began + policy.budget.total_seconds())

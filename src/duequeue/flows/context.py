@@ -50,19 +50,19 @@ class Context(Generic[T]):
     poll_interval: int
     max_attempts: int | None
 
-    def run(self, operation: Operation[R], gives_up_at: float = inf) -> Flow[R]:
+    def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""
-        return retrying(self.retry, operation, gives_up_at=gives_up_at)
+        return retrying(self.retry, operation)
 
     def run_long(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation that may touch every message, so its time is not limited."""
         return retrying(self.retry, operation, try_seconds=inf)
 
-    def settle(self, operation: Operation[R]) -> Flow[R]:
-        """Run an operation that ends leases, and so must not wait for offers."""
-        return retrying(self.retry, operation, keeps_lease=True)
+    def consume(self, operation: Operation[R], gives_up_at: float = inf) -> Flow[R]:
+        """Run an operation that polls or settles, and so must not wait for offers."""
+        return retrying(self.retry, operation, gives_up_at=gives_up_at, consumes=True)
 
-    def settle_from_now(
+    def consume_from_now(
         self, operation: Callable[[int], Steps[R]], try_seconds: float | None = None
     ) -> Flow[tuple[R, int]]:
         """Run an operation that moves leases or due times; return its result and its instant.
@@ -70,7 +70,7 @@ class Context(Generic[T]):
         It is given the instant of each try, because retries must not eat into a lease.
         """
         one_try = partial(self._one_try, operation)
-        return retrying(self.retry, one_try, try_seconds=try_seconds, keeps_lease=True)
+        return retrying(self.retry, one_try, try_seconds=try_seconds, consumes=True)
 
     def _one_try(self, operation: Callable[[int], Steps[R]]) -> Steps[tuple[R, int]]:
         """Make one try of an operation that begins something now."""

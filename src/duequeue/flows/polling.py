@@ -105,13 +105,15 @@ def _look_for_all(
     look_again_at: int | None = now
     try:
         if turn is Turn.REGULAR:
-            earliest = yield from context.run(partial(context.store.earliest_due, now), gives_up_at)
+            earliest = yield from context.consume(
+                partial(context.store.earliest_due, now), gives_up_at
+            )
             if earliest is None or earliest > now:
                 look_again_at = earliest
                 return []
         found = yield from _look(context, wrap, limit, gives_up_at)
         if not found:
-            look_again_at = yield from context.run(
+            look_again_at = yield from context.consume(
                 partial(context.store.next_due, now), gives_up_at
             )
         return found
@@ -131,7 +133,9 @@ def _look(
         policy = RetryPolicy.never() if found else context.retry
         try:
             claim = partial(_claim, context, limit - len(found), token)
-            claimed, now = yield from retrying(policy, claim, gives_up_at=gives_up_at)
+            claimed, now = yield from retrying(
+                policy, claim, gives_up_at=gives_up_at, consumes=True
+            )
         except StoreError:
             if not found:
                 raise
@@ -146,7 +150,7 @@ def _look(
             break
         bury = partial(context.store.bury, burials, now)
         try:
-            won = yield from retrying(RetryPolicy.never(), bury)
+            won = yield from retrying(RetryPolicy.never(), bury, consumes=True)
             emit_buried(context, claimed, burials, won)
         except StoreError:
             # They stay leased and come again, so what was claimed with them need not wait.

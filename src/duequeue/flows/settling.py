@@ -34,13 +34,13 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
     if not leases:
         return 0
-    won = yield from context.settle(partial(context.store.ack, leases, context.now()))
+    won = yield from context.consume(partial(context.store.ack, leases, context.now()))
     return len(won)
 
 
 def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
-    won = yield from context.settle(partial(context.store.ack, [message.lease], context.now()))
+    won = yield from context.consume(partial(context.store.ack, [message.lease], context.now()))
     return bool(won)
 
 
@@ -51,7 +51,7 @@ def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | No
 
 
 def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
-    won, now = yield from context.settle_from_now(
+    won, now = yield from context.consume_from_now(
         lambda now: _extend_unless_locked(context, message.lease, now + millis)
     )
     if won:
@@ -76,7 +76,7 @@ def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) ->
 
 
 def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow[bool]:
-    won, now = yield from context.settle_from_now(
+    won, now = yield from context.consume_from_now(
         lambda now: context.store.release([Release(message.lease, now + delay)])
     )
     if won:
@@ -92,7 +92,7 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
-    won = yield from context.settle(partial(context.store.bury, [burial], context.now()))
+    won = yield from context.consume(partial(context.store.bury, [burial], context.now()))
     emit_buried(context, [message], [burial], won)
     return bool(won)
 

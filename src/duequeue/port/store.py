@@ -206,12 +206,12 @@ class Store(Protocol):
 class Session(Protocol):
     """Runs operations, blocking. The driver's errors are raised as our own `StoreError`s."""
 
-    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation on one connection, in one transaction if it begins one.
 
         If that takes longer than `seconds`, raise `StoreUnavailable`; what the operation did may
-        then have taken effect or not. An operation that keeps or ends a lease must not wait until
-        others have given back their connections.
+        then have taken effect or not. An operation that consumes messages, that is, polls,
+        extends or settles, must not wait until offers have given back their connections.
         """
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class AsyncSession(Protocol):
     """Runs operations, awaiting."""
 
     async def run(
-        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+        self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
     ) -> T:
         """Run one operation on one connection; see `Session.run`."""
 

@@ -21,11 +21,11 @@ class ThreadedSession:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duequeue")
 
     async def run(
-        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+        self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
     ) -> T:
         """Run one operation; a cancelled caller still waits for an operation that has begun."""
         ends_at = monotonic() + seconds
-        in_time = partial(self._run_in_time, operation, ends_at, keeps_lease=keeps_lease)
+        in_time = partial(self._run_in_time, operation, ends_at, consumes=consumes)
         running = self._thread.submit(in_time)
         outcome = asyncio.wrap_future(running)
         try:
@@ -42,11 +42,11 @@ class ThreadedSession:
         await loop.run_in_executor(self._thread, self._session.close)
         self._thread.shutdown()
 
-    def _run_in_time(self, operation: Operation[T], ends_at: float, *, keeps_lease: bool) -> T:
+    def _run_in_time(self, operation: Operation[T], ends_at: float, *, consumes: bool) -> T:
         left = ends_at - monotonic()
         if left <= 0:
             raise StoreUnavailable("other operations kept the store busy for too long")
-        return self._session.run(operation, left, keeps_lease=keeps_lease)
+        return self._session.run(operation, left, consumes=consumes)
 
 
 class InlineSession:
@@ -56,10 +56,10 @@ class InlineSession:
         self._session = session
 
     async def run(
-        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+        self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
     ) -> T:
         """Run one operation."""
-        return self._session.run(operation, seconds, keeps_lease=keeps_lease)
+        return self._session.run(operation, seconds, consumes=consumes)
 
     async def close(self) -> None:
         """Close the session."""

@@ -111,7 +111,7 @@ class MemorySession:
         operation: Operation[T],
         seconds: float = inf,  # noqa: ARG002 - no operation takes long
         *,
-        keeps_lease: bool = False,  # noqa: ARG002 - there are no connections to wait for
+        consumes: bool = False,  # noqa: ARG002 - there are no connections to wait for
     ) -> T:
         """Run one operation alone."""
         with self._database.lock:

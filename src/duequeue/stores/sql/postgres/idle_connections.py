@@ -28,7 +28,7 @@ class IdleConnections(Generic[C]):
 
     def __init__(self, settings: PostgresSettings) -> None:
         self.settings = settings
-        # One place stays for calls that keep or end a lease, even if no other is given back.
+        # One place stays for consumers, even if offers never give the others back.
         self.size = max(settings.pool_size, 2)
         self._idle: deque[C] = deque()
         self._users = 0
@@ -71,10 +71,10 @@ class IdleConnections(Generic[C]):
                 return
             oldest.pgconn.finish()
 
-    def _exhausted(self, seconds: float, *, keeps_lease: bool) -> StoreUnavailable:
-        kept = "" if keeps_lease else " (one more is kept for extending and settling leases)"
+    def _exhausted(self, seconds: float, *, consumes: bool) -> StoreUnavailable:
+        kept = "" if consumes else " (one more is kept for polling, extending and settling)"
         return StoreUnavailable(
             f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for a connection, "
-            f"but other calls use all {self.size - (not keeps_lease)}{kept}; "
+            f"but other calls use all {self.size - (not consumes)}{kept}; "
             "a larger pool_size in the url allows more"
         )

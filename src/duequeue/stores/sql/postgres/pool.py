@@ -36,21 +36,21 @@ class Pool(IdleConnections[PooledConnection]):
 
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
-        self._handing_over = threading.Lock()
+        self._replacing = threading.Lock()
         self._free: SimpleQueue[WatchedPlace] = SimpleQueue()
-        # This holds at most one place. It is filled before `_free`, and only calls that keep or end
-        # a lease may take from it.
-        self._reserve: SimpleQueue[WatchedPlace] = SimpleQueue()
+        # This holds one place, for calls that poll, extend or settle. An offer may wait for somebody
+        # else's lock, and many such offers must not keep messages from being consumed.
+        self._for_consumers: SimpleQueue[WatchedPlace] = SimpleQueue()
         self._places: list[ref[WatchedPlace] | None] = [None] * self.size
         self._replace_lost()
 
-    def take(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+    def take(self, seconds: float, *, consumes: bool) -> WatchedPlace:
         """Return a place for a call of some seconds, with a connection if one was idle."""
         now = monotonic()
         try:
-            place = (self._reserve if keeps_lease else self._free).get_nowait()
+            place = self._free.get_nowait()
         except Empty:
-            place = self._wait(now, seconds, keeps_lease=keeps_lease)
+            place = self._wait(now, seconds, consumes=consumes)
         place.seconds = seconds
         place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
         try:
@@ -73,34 +73,33 @@ class Pool(IdleConnections[PooledConnection]):
                 self._idle.append(connection)
                 if connection.idle_since > self._tidy_at or not self._users:
                     self._tidy()
-        with self._handing_over:
-            (self._reserve if self._reserve.empty() else self._free).put(place)
+        (self._for_consumers if place.for_consumers else self._free).put(place)
 
-    def _wait(self, began: float, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+    def _wait(self, began: float, seconds: float, *, consumes: bool) -> WatchedPlace:
         gives_up_at = began + min(seconds, LONGEST_WAIT)
         while True:
             if not self._users:
                 raise QueueClosed("the queue was closed while this call waited for a connection")
-            if keeps_lease:
-                with suppress(Empty):
-                    return self._free.get_nowait()
             self._replace_lost()
             left = max(gives_up_at - monotonic(), 0.0)
             try:
-                queue = self._reserve if keeps_lease else self._free
+                queue = self._for_consumers if consumes else self._free
                 return queue.get(timeout=min(left, NOTICE_EVERY))
             except Empty:
+                if consumes and not self._free.empty():
+                    with suppress(Empty):
+                        return self._free.get_nowait()
                 if left == 0.0:
                     waited = monotonic() - began
-                    raise self._exhausted(waited, keeps_lease=keeps_lease) from None
+                    raise self._exhausted(waited, consumes=consumes) from None
 
     def _replace_lost(self) -> None:
-        with self._handing_over:
+        with self._replacing:
             for number, each in enumerate(self._places):
                 if each is None or each() is None:
-                    place = WatchedPlace(self.settings)
+                    place = WatchedPlace(self.settings, for_consumers=number == 0)
                     self._places[number] = ref(place)
-                    (self._reserve if self._reserve.empty() else self._free).put(place)
+                    (self._for_consumers if place.for_consumers else self._free).put(place)
 
 
 _pools: Shared[Pool] = Shared()

@@ -28,23 +28,23 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
         self._loop = asyncio.get_running_loop()
-        # This holds at most one place, which only calls that keep or end a lease may take.
-        self._reserve: list[WatchedPlace] = []
         self._free: list[WatchedPlace] = []
+        # This holds one place, for calls that poll, extend or settle; see `pool.py`.
+        self._for_consumers: list[WatchedPlace] = []
         self._waiting: Waiters = deque()
-        self._waiting_with_leases: Waiters = deque()
-        for _ in range(self.size):
-            self._hand_over(WatchedPlace(settings))
+        self._waiting_consumers: Waiters = deque()
+        for number in range(self.size):
+            self._hand_over(WatchedPlace(settings, for_consumers=number == 0))
 
-    async def take(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
+    async def take(self, seconds: float, *, consumes: bool) -> WatchedPlace:
         """Return a place for a call of some seconds, with a connection if one was idle."""
         now = monotonic()
-        if keeps_lease and self._reserve:
-            place = self._reserve.pop()
-        elif self._free:
+        if self._free:
             place = self._free.pop()
+        elif consumes and self._for_consumers:
+            place = self._for_consumers.pop()
         else:
-            place = await self._wait(seconds, keeps_lease=keeps_lease)
+            place = await self._wait(seconds, consumes=consumes)
         place.seconds = seconds
         place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
         if self._idle:
@@ -71,14 +71,14 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         """Count one user fewer; when the last one leaves, the calls that wait fail."""
         super().leave()
         if not self._users:
-            for waiter in (*self._waiting, *self._waiting_with_leases):
+            for waiter in (*self._waiting, *self._waiting_consumers):
                 if not waiter.done():
                     waiter.set_exception(
                         QueueClosed("the queue was closed while this call waited for a connection")
                     )
 
-    async def _wait(self, seconds: float, *, keeps_lease: bool) -> WatchedPlace:
-        waiters = self._waiting_with_leases if keeps_lease else self._waiting
+    async def _wait(self, seconds: float, *, consumes: bool) -> WatchedPlace:
+        waiters = self._waiting_consumers if consumes else self._waiting
         waiter: asyncio.Future[WatchedPlace] = self._loop.create_future()
         waiters.append(waiter)
         seconds = min(seconds, LONGEST_WAIT)
@@ -89,17 +89,16 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._hand_over(waiter.result())  # it came together with the cancellation
             if isinstance(error, TimeoutError):
-                raise self._exhausted(seconds, keeps_lease=keeps_lease) from None
+                raise self._exhausted(seconds, consumes=consumes) from None
             raise
         return waiter.result()
 
     def _hand_over(self, place: WatchedPlace) -> None:
-        """Give a place to the call that has waited longest; calls that keep a lease come first."""
-        if _serve(self._waiting_with_leases, place):
-            return
-        if not self._reserve:
-            self._reserve.append(place)
-        elif not _serve(self._waiting, place):
+        """Give a place to the call that has waited longest for it, or keep it for the next."""
+        if place.for_consumers:
+            if not _serve(self._waiting_consumers, place):
+                self._for_consumers.append(place)
+        elif not _serve(self._waiting, place) and not _serve(self._waiting_consumers, place):
             self._free.append(place)
 
 

@@ -48,9 +48,9 @@ class PostgresSession:
         self._perform: Perform = perform
         self._closed = False
 
-    def run(self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False) -> T:
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation; single statements commit by themselves."""
-        place = self._pool.take(seconds, keeps_lease=keeps_lease)
+        place = self._pool.take(seconds, consumes=consumes)
         try:
             connection = place.connection or connect(place, self._settings)
             ends_at = None if connection.limits_lock_waits else place.deadline
@@ -95,7 +95,7 @@ class BorrowedPostgresSession:
         operation: Operation[T],
         seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
         *,
-        keeps_lease: bool = False,  # noqa: ARG002
+        consumes: bool = False,  # noqa: ARG002
     ) -> T:
         """Run one operation; the caller commits."""
         try:

@@ -46,10 +46,10 @@ class AsyncPostgresSession:
         self._closed = False
 
     async def run(
-        self, operation: Operation[T], seconds: float = inf, *, keeps_lease: bool = False
+        self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
     ) -> T:
         """Run one operation; single statements commit by themselves."""
-        place = await self._pool.take(seconds, keeps_lease=keeps_lease)
+        place = await self._pool.take(seconds, consumes=consumes)
         try:
             connection = place.connection or await connect_async(place, self._settings)
             ends_at = None if connection.limits_lock_waits else place.deadline
@@ -93,7 +93,7 @@ class BorrowedAsyncPostgresSession:
         operation: Operation[T],
         seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
         *,
-        keeps_lease: bool = False,  # noqa: ARG002
+        consumes: bool = False,  # noqa: ARG002
     ) -> T:
         """Run one operation; the caller commits."""
         try:

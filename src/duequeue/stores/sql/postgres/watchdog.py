@@ -41,14 +41,16 @@ class WatchedPlace:
         "_settings",
         "connection",
         "deadline",
+        "for_consumers",
         "is_cut",
         "lock",
         "seconds",
         "watchdog",
     )
 
-    def __init__(self, settings: PostgresSettings) -> None:
+    def __init__(self, settings: PostgresSettings, *, for_consumers: bool = False) -> None:
         self._settings = settings
+        self.for_consumers = for_consumers
         self.connection: Any = None
         self.seconds = inf
         self.deadline: float | None = None

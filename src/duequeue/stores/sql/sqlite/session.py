@@ -94,7 +94,7 @@ class SqliteSession:
         operation: Operation[T],
         seconds: float = inf,
         *,
-        keeps_lease: bool = False,  # noqa: ARG002 - all operations share one writer
+        consumes: bool = False,  # noqa: ARG002 - all operations share one writer
     ) -> T:
         """Run one operation, and commit or roll back the transaction that it began."""
         with self._translated(), ExitStack() as in_use:
@@ -174,7 +174,7 @@ class BorrowedSqliteSession:
         operation: Operation[T],
         seconds: float = inf,  # noqa: ARG002 - the caller decides how long the transaction takes
         *,
-        keeps_lease: bool = False,  # noqa: ARG002 - the connection is the caller's
+        consumes: bool = False,  # noqa: ARG002 - the connection is the caller's
     ) -> T:
         """Run one operation; the caller commits."""
         text_factory, self._connection.text_factory = self._connection.text_factory, str
