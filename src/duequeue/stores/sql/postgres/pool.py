@@ -38,8 +38,8 @@ class Pool(IdleConnections[PooledConnection]):
         super().__init__(settings)
         self._replacing = threading.Lock()
         self._free: SimpleQueue[WatchedPlace] = SimpleQueue()
-        # This holds one place, for calls that poll, extend or settle. An offer may wait for somebody
-        # else's lock, and many such offers must not keep messages from being consumed.
+        # This holds one place, for calls that poll, extend or settle. Offers may wait for somebody
+        # else's lock on all other places, and messages must still be consumed.
         self._for_consumers: SimpleQueue[WatchedPlace] = SimpleQueue()
         self._places: list[ref[WatchedPlace] | None] = [None] * self.size
         self._replace_lost()
