@@ -13,7 +13,7 @@ NODE_PEERS := bench/node/node_modules/.installed
 # Tests start hundreds of Python processes, which should not each compile the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# What must not be split between processes has a group, such as all tests on the one Spark session.
+# Tests that must share a process have a group, such as all tests on the one Spark session.
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
@@ -52,7 +52,7 @@ cluster-demo: install  ## Watch a Spark cluster take a million messages from end
 bench: $(PEERS) $(NODE_PEERS)  ## Measure ours, the peers and the limits side by side
 	$(BENCH)/bin/python -m bench
 
-bench-quick: $(PEERS) $(NODE_PEERS)  ## The most important of it
+bench-quick: $(PEERS) $(NODE_PEERS)  ## Measure the most important of these
 	$(BENCH)/bin/python -m bench --quick
 
 bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDBC and COPY
@@ -64,7 +64,7 @@ bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see whether anything grows
 	$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
-sbom: install  ## Write dist/duequeue.cdx.json, the list of all that an installed DueQueue consists of
+sbom: install  ## Write dist/duequeue.cdx.json, the list of all packages that DueQueue installs
 	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)
 	$(BIN)/python -m pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check \
 		'.[otel,postgres,spark]' --constraint constraints.txt

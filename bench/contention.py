@@ -25,7 +25,7 @@ BATCH = 100
 TURNS = 4
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
-# What one thread does again and again: it is given its queue, its random numbers and its lap.
+# One thread calls this again and again, with its queue, its random numbers and its lap.
 Batch: TypeAlias = Callable[[Queue[Any], Random, int], object]
 
 
@@ -52,7 +52,7 @@ def offer_mixed(queue: Queue[Any], random: Random, lap: int) -> None:
 
 
 def poll_and_ack(queue: Queue[Any], random: Random, lap: int) -> None:  # noqa: ARG001 - a Batch
-    """Ack what is due, in an order of its own."""
+    """Ack what is due, in random order."""
     held = queue.try_poll_many(BATCH)
     random.shuffle(held)
     queue.ack_many(held)
@@ -110,7 +110,7 @@ def _repeat(batch: Callable[[int], object], ends_at: float) -> int:
 
 
 def _deadlocks(url: str) -> int:
-    sleep(0.3)  # a server counts the deadlocks of a connection when that has ended
+    sleep(0.3)  # a server counts the deadlocks of a connection when the connection has ended
     with psycopg.connect(url) as connection:
         row = connection.execute(DEADLOCKS).fetchone()
     return 0 if row is None else int(row[0])

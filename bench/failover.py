@@ -1,4 +1,4 @@
-"""What a failover of PostgreSQL costs: `python -m bench.failover --rounds 5`.
+"""Measure what a failover of PostgreSQL costs: `python -m bench.failover --rounds 5`.
 
 Four processes offer and ack while the primary is killed and its standby promoted. The report says
 how many acknowledged offers are lost, how many acked messages are back, and how long the processes

@@ -1,4 +1,4 @@
-"""`python -m bench.soak --minutes 60`: the whole program, from the maximum to the page."""
+"""Measure the maximum, run traffic below it, and report: `python -m bench.soak --minutes 60`."""
 
 import argparse
 import csv
@@ -20,8 +20,8 @@ SETTLED = 0.25
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 1 if a line is not flat."""
     parser = argparse.ArgumentParser(prog="bench.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60, help="for each store")
-    parser.add_argument("--store", choices=STORES, action="append", help="only this one")
+    parser.add_argument("--minutes", type=float, default=60, help="how long, for each store")
+    parser.add_argument("--store", choices=STORES, action="append", help="run on this store only")
     parser.add_argument("--to", type=Path, default=FOLDER, help="the folder of the results")
     given = parser.parse_args(arguments)
     given.to.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def soak(servers: Servers, store: str, minutes: float) -> list[Sample]:
-    """Measure the maximum on one store, and the lines below it on another."""
+    """Measure the maximum on an empty store, then sample traffic below it on another."""
     with servers.empty_store(STORES[store]) as url:
         maximum = measure_maximum(url, seconds=min(60, 20 * minutes))
     print(f"{store}: at most {maximum:,.0f} messages per second; {LOAD:.0%} of that from now on")

@@ -1,4 +1,4 @@
-"""The lines that a soak draws, and by how much each may change without anybody minding."""
+"""The lines that a soak draws, and how much each may change before it matters."""
 
 from typing import NamedTuple
 

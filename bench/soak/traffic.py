@@ -41,7 +41,7 @@ class Delivered(Protocol):
 
 
 class Traffic:
-    """Producers, consumers on threads and on tasks, a cron, and somebody who clears up."""
+    """Producers, consumers on threads and on tasks, a cron, and an operator who clears up."""
 
     def __init__(self, url: str, rate: float) -> None:
         self._url = url

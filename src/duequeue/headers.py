@@ -42,5 +42,5 @@ def decode_headers(text: str | None, key: str | None = None) -> dict[str, str]:
     except msgspec.DecodeError as error:
         owner = "a message" if key is None else f"the message {key!r}"
         raise StoreError(
-            f"{owner} has something else than strings by name in its column headers: {error}"
+            f"{owner} has something other than strings by name in its column headers: {error}"
         ) from error

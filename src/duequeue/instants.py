@@ -42,7 +42,7 @@ def stored_instant(millis: int, key: str, column: str) -> datetime:
 
 
 def nearest_instant(millis: int) -> datetime:
-    """Return the UTC datetime of an instant, or the one nearest to it that there is."""
+    """Return the UTC datetime of an instant, or the nearest one that exists."""
     return from_millis(min(max(millis, EARLIEST), LATEST))
 
 

@@ -52,7 +52,7 @@ class Queue(Closing, Generic[T]):
         self._cron = Cron(self._drive, context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
 
-    # A type variable of the method, because type checkers cannot solve that of the class here.
+    # This is a type variable of the method, because type checkers cannot solve the class's here.
     @overload
     @classmethod
     def open(

@@ -54,7 +54,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._closing: asyncio.Task[None] | None = None
 
-    # A type variable of the method, because type checkers cannot solve that of the class here.
+    # This is a type variable of the method, because type checkers cannot solve the class's here.
     @overload
     @classmethod
     def open(

@@ -18,8 +18,9 @@ LONGEST_TRY = 10.0
 class RetryPolicy:
     """Jittered exponential backoff within a total budget of time.
 
-    A budget of zero means a single try. A try that has no answer after a third of the budget, and
-    after ten seconds at the latest, is given up.
+    A budget of zero means a single try. A try that has no answer after a third of the budget is
+    given up, though not before two seconds, and after ten seconds at the latest. A single try has
+    ten seconds.
     """
 
     budget: timedelta = timedelta(seconds=30)

@@ -1,5 +1,5 @@
 # pyright: strict
-"""What type checkers must infer for users. Nothing here runs: test_types.py has it checked."""
+"""The types that users' type checkers must infer. Nothing here runs; test_types.py checks it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ The parts, in the order of their work:
     model.py      says what a queue must answer
     search.py     looks for an order of the calls that the model allows
     checker.py    names each promise that the logs show to be broken, with the check_*.py beside it
-    mutants.py    breaks the program on purpose, and tours.py visits what they break
+    mutants.py    breaks the program on purpose, and tours.py shows what is broken
 
-`python -m tests.fire --minutes 30` runs it for long, and `pytest tests/fire` briefly.
+`python -m tests.fire --minutes 30` is the long form, and `pytest tests/fire` is the short one.
 """

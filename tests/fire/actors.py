@@ -86,7 +86,7 @@ class Actor:
     def _run(self) -> None:
         try:
             self._role()
-        except BaseException:  # noqa: BLE001 - the log is to have whatever it is
+        except BaseException:  # noqa: BLE001 - the log must have every error
             self.recorder.noted("raised", self.spec.name, traceback=traceback.format_exc())
 
     def options(self) -> dict[str, Any]:

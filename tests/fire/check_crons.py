@@ -10,7 +10,7 @@ from tests.fire.violations import Broken, Violation
 
 
 def ticks_of(calls: list[Made]) -> dict[str, list[Operation]]:
-    """Return for each tick that its cron created it once, at a time that nobody knows."""
+    """Return for each tick one creation by its cron, at an unknown time."""
     installations = [made for made in calls if made.call.do == "install"]
     if not installations:
         return {}
@@ -33,9 +33,9 @@ def ticks_of(calls: list[Made]) -> dict[str, list[Operation]]:
 def judge_ticks(queue: str, calls: list[Made]) -> Iterator[Violation]:
     """Find ticks with more than one key, and ticks that never came.
 
-    Every instant counts from the first tick to the last installation, which made up for what was
-    missed before the queue was emptied. The first installation may have failed, so it counts only
-    if no tick came at all.
+    Every instant counts from the first tick to the last installation, which created the missed
+    ticks before the queue was emptied. The first installation may have failed, so it counts only if
+    no tick came at all.
     """
     installations = [made for made in calls if made.call.do == "install" and made.known]
     if not installations:
@@ -56,5 +56,5 @@ def judge_ticks(queue: str, calls: list[Made]) -> Iterator[Violation]:
 
 
 def _instant(payload: str) -> int:
-    """Return the instant of a tick, which is what the payload of every tick says."""
+    """Return the instant of a tick, which is its payload."""
     return int(payload)

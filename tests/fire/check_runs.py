@@ -11,7 +11,7 @@ EXCUSE = 4
 
 
 def judge_runs(history: History, calls: list[Made], logs: Logs) -> Iterator[Violation]:
-    """Find deliveries of a message that somebody else's handler was at work on."""
+    """Find deliveries of a message while somebody else's handler was running."""
     for made in calls:
         if made.call.do != "run" or made.call.received is None:
             continue

@@ -5,8 +5,8 @@ Each rule looks for the promises that it can judge exactly:
 - `judge_keys` searches for an order of the operations on each key, and if there is none, for the
   one promise without which there would be;
 - `judge_single_callers` compares a queue that only one actor used with the exact model;
-- `judge_end` wants everything delivered after the faults, and `judge_runs` wants a handler's
-  message for itself as long as the handler runs;
+- `judge_end` checks that everything is delivered after the faults, and `judge_runs` that nobody
+  else gets a handler's message while the handler runs;
 - `judge_ticks` and `judge_history` look at crons and at the history.
 """
 

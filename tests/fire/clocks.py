@@ -27,5 +27,5 @@ class SkewedClock:
 
 
 def reader_of(clock: ManualClock) -> Callable[[], int]:
-    """Return what reads a clock that stands still, in milliseconds since 1970."""
+    """Return a function that reads a manual clock, in milliseconds since 1970."""
     return lambda: to_millis(clock.now())

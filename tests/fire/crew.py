@@ -57,7 +57,7 @@ class Hand:
         self._process.wait()
 
     def close(self) -> None:
-        """End the process, however it is."""
+        """End the process, whatever its state."""
         self._process.kill()
         self._process.communicate()
 
@@ -100,7 +100,7 @@ class Crew:
         self.start(old.spec.actors).await_ready()
 
     def stop(self) -> None:
-        """Stop all in good order."""
+        """Stop every process, and let its actors finish."""
         for hand in self.hands.values():
             hand.begin("stop")
         for hand in self.hands.values():

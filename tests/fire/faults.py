@@ -1,4 +1,4 @@
-"""The faults, by name: whom each strikes, how, and what it may do to the calls of that time."""
+"""The faults, by name: what each one strikes, and what it may do to calls at that time."""
 
 import time
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def clock(scene: Scene, process: str) -> None:
 
 
 def lock(scene: Scene, process: str) -> None:
-    """Let a foreign transaction hold the file or the rows."""
+    """Let another program's transaction hold the file or the rows."""
     with scene.ground.hold():
         time.sleep(scene.random.uniform(0.2, 1.2))
 

@@ -103,7 +103,7 @@ def _add(history: History, made: Made, logs: Logs) -> None:
         case _:
             for operation in _operations(history, made):
                 history.keys[operation.call.key].append(operation)
-                # What may have been done before its reply was lost may be done again.
+                # A call whose reply was lost may be made again.
                 again = replace(operation, ended=FOREVER, answer=None, required=False, after=None)
                 if operation.do in CHANGING:
                     history.keys[operation.call.key] += [again] * min(lost_replies, 2)
@@ -161,14 +161,14 @@ def _add_poll(history: History, made: Made) -> None:
 def _add_run(history: History, made: Made, logs: Logs) -> None:
     """Add what a consumer did around one run of its handler: it polled before, and settled after.
 
-    Its consumer settles without telling anybody, at some time before it has stopped.
+    The log does not say when the consumer settled. It did so at some time before it stopped.
     """
     delivered = made.call.received
     assert delivered is not None
     consumer = history.consumers[made.process, made.actor]
     moves = _moves(consumer, logs)
     set_back = sum(move for move in moves if move < 0)
-    # Its consumer extends the lease, but if the clock was set back, to an earlier instant.
+    # The consumer extends the lease, to an earlier instant if its clock was set back.
     lease = msgspec.structs.replace(delivered, until=delivered.until + set_back)
     call = Call("claim", delivered.key)
     polled = consumer.began if moves else _polled(made, consumer)

@@ -17,7 +17,7 @@ FOREVER = 2**62
 class Made:
     """A call as it was made: when it began and ended, and what the injected clock may have read.
 
-    Without an answer it ended never, as far as the log knows.
+    As far as the log knows, a call without an answer never ended.
     """
 
     process: str
@@ -54,8 +54,8 @@ class Made:
 class Window:
     """A fault: its name, when it lasted, and what it may have done to calls of that time.
 
-    A fault that loses replies makes the program try again what may already be done. A fault that
-    undoes leases takes back the polls of the last moments.
+    A fault that loses replies makes the program repeat calls that may already have succeeded. A
+    fault that undoes leases takes back the polls of the last moments.
     """
 
     fault: str

@@ -1,6 +1,6 @@
-"""What a queue must answer, written down once more and independently of the program.
+"""What a queue must answer, written a second time and independently of the program.
 
-`Stored` is all there is to know about one key, and the functions below say what each call makes of
+`Stored` is all there is to know about one key, and the functions below say how each call changes
 it. `search.py` uses them where calls of several processes overlap, and `Sequential` where one
 process makes one call after the other, so that every answer is known in advance.
 """
@@ -139,7 +139,7 @@ class Sequential:
         return sorted(found, key=lambda key: (self.keys[key].due, self._created[key]))
 
     def deliver(self, delivered: Delivered) -> None:
-        """Take note of a delivery that was as it should be."""
+        """Note a delivery that was as expected."""
         stored = self.of(delivered.key)
         self.keys[delivered.key] = claimed(stored, delivered.id, delivered.until)
 

@@ -1,4 +1,4 @@
-"""Bugs of the stores: queries with other words, and methods that do something else."""
+"""Bugs of the stores: queries that say something else, and methods that do something else."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ LATER_THAN_ALL = 2**62
 
 
 def reworded(query: str, words: str, other: str) -> Callable[[], None]:
-    """Return what replaces words of a query, in every dialect."""
+    """Return a function that replaces words of a query, in every dialect."""
 
     def change() -> None:
         for dialect in DIALECTS:
@@ -35,7 +35,7 @@ def reworded(query: str, words: str, other: str) -> Callable[[], None]:
 
 
 def rewritten(query: str, **texts: str) -> Callable[[], None]:
-    """Return what puts another text in the place of a query, for each dialect."""
+    """Return a function that replaces a query, with one text for each dialect."""
 
     def change() -> None:
         for dialect, text in texts.items():
@@ -54,7 +54,7 @@ def _bury_without_keeping(store: SqlStore, burials: Sequence[Burial], now: int) 
 
 
 def _ack_without_history(settling: Settling, leases: Sequence[Lease], now: int) -> Any:
-    days, settling._days = settling._days, None  # noqa: SLF001 - the bug is in the inside
+    days, settling._days = settling._days, None  # noqa: SLF001 - the bug is inside
     try:
         return (yield from _acks(settling, leases, now))
     finally:
@@ -116,7 +116,7 @@ _take_due = MemoryTable.take_due
 
 
 def _take_leased_too(table: MemoryTable, now: int) -> MemoryMessage | None:
-    table._free_ended(LATER_THAN_ALL)  # noqa: SLF001 - the bug is in the inside
+    table._free_ended(LATER_THAN_ALL)  # noqa: SLF001 - the bug is inside
     entry = table._first(table._waiting)  # noqa: SLF001 - likewise
     if entry is None or entry.due_at > now:
         return None
@@ -127,7 +127,7 @@ def _take_leased_too(table: MemoryTable, now: int) -> MemoryMessage | None:
 def _hold_without_token(
     store: MemoryStore, leases: Sequence[Lease]
 ) -> list[tuple[MemoryMessage, Lease]]:
-    by_id = store._table.by_id  # noqa: SLF001 - the bug is in the inside
+    by_id = store._table.by_id  # noqa: SLF001 - the bug is inside
     return [(by_id[lease.id], lease) for lease in leases if lease.id in by_id]
 
 

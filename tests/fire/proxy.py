@@ -16,7 +16,7 @@ class Proxy:
     """Passes bytes on in both directions, on a thread with an event loop of its own.
 
     A black hole keeps the bytes and the connections, as a network does that loses packets for a
-    while: later everything arrives, also what was sent by those who gave up in the meantime.
+    while. Later everything arrives, even from callers that have given up in the meantime.
     """
 
     def __init__(self, url: str) -> None:
@@ -43,7 +43,7 @@ class Proxy:
         self._run(self._cut())
 
     def swallow(self) -> None:
-        """Let everything vanish without a word."""
+        """Pass nothing on, and keep the connections open."""
         self._loop.call_soon_threadsafe(self._flows.clear)
 
     def restore(self) -> None:

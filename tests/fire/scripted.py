@@ -124,12 +124,12 @@ class Scripted:
         self._consumers[actor] = Consuming(caller, self._settings.lease, concurrency, batch)
 
     def await_runs(self, actor: str, number: int, patience: float) -> bool:
-        """Wait until so many handlers run."""
+        """Wait until this many handlers run."""
         running = self._consumers[actor].running
         return _until(lambda: len(running) >= number, patience)
 
     def await_in_hand(self, actor: str, number: int, patience: float) -> bool:
-        """Wait until the consumer has fetched so many messages."""
+        """Wait until the consumer has fetched this many messages."""
         consumer = self._consumers[actor].consumer
         return _until(lambda: consumer.in_hand >= number, patience)
 
@@ -145,7 +145,7 @@ class Scripted:
         self._consumers[actor].gate.set()
 
     def stop_consumer(self, actor: str) -> None:
-        """Stop a consumer in good order, with its handlers ending once the rest is given back."""
+        """Stop a consumer, and let its handlers end once it has given back the other messages."""
         self._consumers[actor].stop()
 
 

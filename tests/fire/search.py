@@ -1,8 +1,8 @@
 """The search for an order of the operations on one key that the model allows.
 
 Each operation must take effect at one moment between its beginning and its end. The search tries
-the operations that may come next, and remembers where it has been. If it is told that one promise
-is broken, it allows what that promise forbids; so it finds out which promise is.
+the operations that may come next, and remembers where it has been. If it is given a broken promise,
+it allows what that promise forbids. So the checker can find out which promise was broken.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ class Search:
             yield done, after
 
     def _relevant(self, stored: Stored) -> Stored:
-        """Leave out what makes no difference here, so that fewer states are told apart."""
+        """Leave out what makes no difference here, so that there are fewer different states."""
         if not self.history.crashes and stored.undone:
             stored = stored._replace(undone=())
         if self.broken is not Broken.CAME_BACK and stored.gone is not None:
@@ -82,7 +82,7 @@ class Search:
 
     def _unseen(self, stored: Stored, until: int) -> Iterator[Stored]:
         """Return what may happen without a trace in the logs."""
-        # Each counts as an attempt, so there is no use for more of them than attempts were seen.
+        # Each counts as an attempt, so no more of them are needed than the attempts that were seen.
         useful = stored.present and stored.attempt < self._most_attempts
         if useful and self.history.unseen_since < until:
             # Its lease ends later than the one before it, so `until` stays as a lower bound.

@@ -25,7 +25,7 @@ ANSWERS_WITHIN = 60
 
 
 class Ground:
-    """A place for rounds: an address for the workers, and what faults can take hold of."""
+    """A place for rounds: an address for the workers, and the parts that faults can break."""
 
     # Whether a reply can be lost between the store and a worker, which then tries again.
     has_network = False
@@ -51,10 +51,10 @@ class Ground:
         raise NotImplementedError
 
     def revive(self) -> None:
-        """Make sure that a server that gave up is there again."""
+        """Make sure that a server that gave up runs again."""
 
     def hold(self) -> AbstractContextManager[object]:
-        """Let a foreign transaction hold what the workers want."""
+        """Let another program's transaction hold what the workers need."""
         raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ SEED = 13
 
 
 def burn(ground: Ground, faults: list[str], folder: Path) -> None:
-    """Let each fault happen once, and want nothing wrong in the logs."""
+    """Let each fault happen once, and check that the logs show no violation."""
     logs = folder / "logs"
     logs.mkdir()
     outcome = run_round(ground, Round(SEED, faults), logs)

@@ -1,4 +1,4 @@
-"""Short walks past everything that is promised, step by step and always the same.
+"""Fixed sequences of calls that try everything that is promised, step by step.
 
 On a sound program a tour shows nothing wrong. A mutant shows on the tour that it names.
 """
@@ -185,7 +185,7 @@ def crons(stage: Stage) -> None:
     late.order("close")
     for node in nodes:
         node.order("close")
-    stage.advance(20 * PERIOD)  # no node is there
+    stage.advance(20 * PERIOD)  # no node is running
     last = stage.player("last", TICKS)
     last.order("install", last=True)
     last.order("close")
@@ -207,6 +207,6 @@ NEED_TWO_PROCESSES = frozenset({"killed producer", "killed consumer"})
 
 
 def take_tour(name: str, url: str, folder: Path, mutant: str = "") -> None:
-    """Go on a tour; its logs are in the folder then."""
+    """Run a tour, which leaves its logs in the folder."""
     with stage_on(url, folder, mutant=mutant, history=name == "history") as stage:
         TOURS[name](stage)

@@ -1,6 +1,6 @@
 """What actors do with their queues, as generators: they yield calls and are sent the answers.
 
-So the same traffic runs on blocking and on awaited queues. A number is a rest, in seconds.
+So the same traffic runs on blocking and on awaited queues. A number is a pause in seconds.
 """
 
 from collections.abc import Callable, Generator
@@ -51,7 +51,7 @@ class Mixed:
         self.longest_wait = 0.1
 
     def run(self, stopping: Callable[[], bool]) -> Traffic:
-        """Make one call after the other until told to stop."""
+        """Make one call after the other until `stopping` returns true."""
         kinds, weights = list(self._mix), list(self._mix.values())
         while not stopping():
             kind = self._random.choices(kinds, weights)[0]

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Broken(StrEnum):
-    """What went wrong."""
+    """The ways in which a promise can be broken."""
 
     LOST = "an offered message was lost"
     CAME_BACK = "a settled message came back"
@@ -17,14 +17,14 @@ class Broken(StrEnum):
     ATTEMPT = "an attempt number was wrong"
     PAYLOAD = "a payload was not the newest"
     BURIAL = "a burial was lost or doubled"
-    OUTCOME = "a call answered what was not so"
+    OUTCOME = "a call returned a wrong outcome"
     ORDER = "messages came out of due order"
     STUCK = "a due message did not come"
     TICK_LOST = "a tick was lost"
     TICK_DOUBLED = "a tick was doubled"
     HISTORY = "the history was wrong"
     HUNG = "a call did not return"
-    RAISED = "a call raised an error that is not ours"
+    RAISED = "a call raised an error that is not DueQueue's"
     SEVERAL = "several promises were broken at once"
 
 

@@ -22,9 +22,9 @@ from tests.fire.recorder import Recorder, instant
 from tests.fire.scripted import Scripted
 
 HEARTBEAT = 0.05
-# A gap between two heartbeats that is longer than this is a stall, for whatever reason.
+# A gap between two heartbeats that is longer than this is a stall, whatever the reason.
 STALL = 0.2
-# An actor ends within its retries and its consumer's grace, and this.
+# How many seconds an actor has to end. Its retries and its consumer's grace take less.
 PATIENCE = 60.0
 
 
@@ -39,7 +39,7 @@ class WorkerSpec(msgspec.Struct):
 
 
 class Order(msgspec.Struct):
-    """Something that a worker is told to do."""
+    """An order for a worker, and the facts that it needs."""
 
     do: str
     facts: dict[str, Any] = {}

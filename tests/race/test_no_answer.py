@@ -1,4 +1,4 @@
-"""A server that does not answer: every call ends in its time, says so, and works again after."""
+"""A server that does not answer: every call ends in time, says why, and works again afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,7 +112,7 @@ def test_stopping_a_consumer(
 def test_a_consumer_works_on_afterwards(
     silence: Silence, face: Face, loop_thread: LoopThread
 ) -> None:
-    # A claim that arrives when the silence ends has leased a message to nobody.
+    # A claim that arrives when the silence ends leases a message to nobody.
     options: dict[str, Any] = {"lease": 2 * SECOND, "poll_interval": SECOND / 10}
     with (
         face.open(silence.url, "orders", retry=RetryPolicy(budget=BUDGET), **options) as queue,

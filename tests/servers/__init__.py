@@ -1,1 +1,1 @@
-"""What stands around the store or befalls it: poolers, roles, standbys, crashes, power cuts."""
+"""What surrounds the store and can happen to it: poolers, roles, standbys, crashes, power cuts."""

@@ -16,7 +16,7 @@ from tests.race.together import PATIENCE
 from tests.servers.witness import Journal, ack, ack_awaiting, fill, offer, offer_awaiting
 
 MESSAGES = 20_000
-# How many keys each process must have been promised before something happens to the store.
+# How many keys the store must have acknowledged to each process before something happens to it.
 SOME = 30
 
 KEYS = """

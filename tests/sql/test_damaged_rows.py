@@ -1,4 +1,4 @@
-"""Rows that somebody damaged by hand stop no queue; errors name the key and the column."""
+"""Rows that somebody damaged by hand do not stop a queue; errors name the key and the column."""
 
 import sqlite3
 from contextlib import closing
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=T
 
 
 def damage(url: str, key: str, column: str, value: Any) -> None:
-    """Write into a row past the queue."""
+    """Change a row without the queue."""
     update = f"UPDATE duequeue_message SET {column} = $1 WHERE key = $2"  # noqa: S608 - ours
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file, file:

@@ -232,10 +232,12 @@ def test_an_interrupted_call_does_not_keep_its_queue_from_closing(
         raise KeyboardInterrupt  # as if a signal had come right before
 
     def interrupted() -> None:
-        with Queue.open(f"sqlite:///{path}", "orders") as queue:
-            with monkeypatch.context() as signalled:
-                signalled.setattr(Permit, "give_back", strike)
-                queue.offer("a", 1)
+        with (
+            Queue.open(f"sqlite:///{path}", "orders") as queue,
+            monkeypatch.context() as signalled,  # which ends before the queue is closed
+        ):
+            signalled.setattr(Permit, "give_back", strike)
+            queue.offer("a", 1)
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()

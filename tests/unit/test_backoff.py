@@ -138,7 +138,7 @@ def test_a_call_that_is_retried_for_long_says_so_once(
         flow.throw(StoreUnavailable("nobody answers"))
         flow.send(None)
     (message,) = messages_of("duequeue", caplog)
-    assert message == "nobody answers; trying again, for 1:00:00 in all"
+    assert message == "nobody answers; trying again for up to 1:00:00 in total"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_no_more_permits_than_there_are() -> None:
     assert permits.take(0) is first
 
 
-def test_a_permit_that_is_given_back_goes_to_who_waits() -> None:
+def test_a_permit_that_is_given_back_goes_to_a_waiting_thread() -> None:
     permits = Permits(1)
     held = permits.take(0)
     waiting = in_background(lambda: permits.take(inf))

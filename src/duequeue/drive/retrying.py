@@ -17,7 +17,7 @@ logger = logging.getLogger("duequeue")
 
 # A call that is retried for longer than this logs once why its caller has to wait.
 SILENT_SECONDS = 1.0
-# Even the last try of a call may take this long, because a healthy store now and then does.
+# Even the last try of a call may take this long, because a healthy store sometimes takes that long.
 LEAST_SECONDS = 1.0
 
 
@@ -50,7 +50,7 @@ def retrying(
             if pause is None:
                 raise
             if silent and monotonic() >= began + SILENT_SECONDS:
-                logger.warning("%s; trying again, for %s in all", error, policy.budget)
+                logger.warning("%s; trying again for up to %s in total", error, policy.budget)
                 silent = False
         else:
             return result

@@ -55,17 +55,17 @@ class Context(Generic[T]):
         return retrying(self.retry, operation)
 
     def run_long(self, operation: Operation[R]) -> Flow[R]:
-        """Run an operation that may touch every message, and so may take its time."""
+        """Run an operation that may touch every message, so its time is not limited."""
         return retrying(self.retry, operation, try_seconds=inf)
 
     def consume(self, operation: Operation[R], gives_up_at: float = inf) -> Flow[R]:
-        """Run an operation that polls or settles, which offers must not keep waiting."""
+        """Run an operation that polls or settles, and so must not wait for offers."""
         return retrying(self.retry, operation, gives_up_at=gives_up_at, consumes=True)
 
     def consume_from_now(
         self, operation: Callable[[int], Steps[R]], try_seconds: float | None = None
     ) -> Flow[tuple[R, int]]:
-        """Run an operation that moves leases or due times; return its result, and when that was.
+        """Run an operation that moves leases or due times; return its result and its instant.
 
         It is given the instant of each try, because retries must not eat into a lease.
         """

@@ -134,7 +134,7 @@ def _state(found: StoredMessage | StoredBurial, now: int) -> State:
 
 
 def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:
-    """Show a burial as far as possible, because this is where people look for what is wrong."""
+    """Show as much of a burial as possible, because users look here for what is wrong."""
     payload: T | None
     try:
         payload = context.codec.decode(found.payload)

@@ -235,7 +235,7 @@ class HasRoles(Protocol):
     """A backend whose database has logins with different rights."""
 
     def roles_script(self) -> str:
-        """Return the statements that make roles for producers, consumers and administrators."""
+        """Return the statements that create roles for producers, consumers and administrators."""
 
 
 class Backend(Protocol):

@@ -7,16 +7,16 @@ from threading import TIMEOUT_MAX
 from time import monotonic
 from weakref import ref
 
-# How often, in seconds, those who wait make sure that they are still in line.
+# How often, in seconds, a waiting caller makes sure that it is still in line.
 LOOK_EVERY = 1.0
 
 
 class Permit:
-    """The right to use something; whoever holds it gives it back.
+    """The right to use something, which its holder gives back.
 
-    An exception that a signal handler raises, such as KeyboardInterrupt, may strike between any two
-    steps of a program, even between taking a permit and the `try` that would give it back. Such a
-    permit is garbage, and is replaced when Python removes it.
+    A signal handler may raise an exception, such as KeyboardInterrupt, between any two steps of a
+    program, even between taking a permit and the `try` that would give it back. The permit is then
+    garbage, and is replaced when Python removes it.
     """
 
     __slots__ = ("__weakref__", "_home")
@@ -37,13 +37,13 @@ class Permit:
 
 
 class Permits:
-    """A number of permits; those who wait get them in turn.
+    """A fixed number of permits, which waiting callers get in turn.
 
-    The free ones are in a queue, and each of those who wait has a queue of its own, into which its
+    The free permits are in a queue, and each waiting caller has a queue of its own, into which its
     permit is put. Without a line, a thread that gives a permit back and takes it again at once
-    would always be faster than the others. These queues are written in C, so that a signal finds
-    them before or after a step, but never within one. That is not so for the conditions and
-    semaphores of `threading`.
+    would always be faster than the others. These queues are written in C, so a signal handler runs
+    before or after an operation on them, but never in the middle of one. The conditions and
+    semaphores of `threading` do not have this property.
     """
 
     def __init__(self, number: int) -> None:
@@ -61,7 +61,7 @@ class Permits:
         try:
             return self._wait(place, min(max(seconds, 0.0), TIMEOUT_MAX))
         finally:
-            # A permit that comes to this place too late is garbage along with it.
+            # A permit that comes to this place too late becomes garbage with it, and is replaced.
             with suppress(ValueError):
                 self._line.remove(place)
 
@@ -74,7 +74,8 @@ class Permits:
     def _wait(self, place: "SimpleQueue[Permit]", seconds: float) -> Permit | None:
         gives_up_at = monotonic() + seconds
         while True:
-            if place not in self._line:  # or no longer, because the one who called it up was struck
+            # After the first time, it is missing only if a thread was interrupted as it served it.
+            if place not in self._line:
                 self._line.append(place)
             self._hand_out()
             left = gives_up_at - monotonic()

@@ -25,7 +25,7 @@ class Shared(Generic[T]):
             found = self._alive.get(name)
             if found is None:
                 if make is None:
-                    raise LookupError(f"{name!r} is not there, and nothing says how to make it")
+                    raise LookupError(f"there is no {name!r}, and no function was given to make it")
                 found = self._alive[name] = make()
             return found
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from math import inf
 
-# How many ends of settled claims may stay in the heap, even if hardly any others are there.
+# How many ends of settled claims may stay in the heap, even if there are few others.
 MOST_LEFT_OVER = 100
 
 
@@ -50,8 +50,8 @@ class LeaseEnds:
     def ran_out(self, now: int) -> bool:
         """Return whether a lease may have run out since the last call.
 
-        A clock that was set back makes leases live again, and their ends are forgotten. So until it
-        has passed the last of these ends for a second time, each call may be the one.
+        A clock that was set back makes leases live again, and their ends are forgotten. So the
+        answer is yes until the clock has passed the last of these ends again.
         """
         is_before_last_end = now < self._last_end
         ran_out = is_before_last_end or self._was_before_last_end
@@ -69,7 +69,7 @@ class LeaseEnds:
         return ran_out
 
     def _forget_settled(self) -> None:
-        """Remove what would otherwise stay in the heap until an older lease ends."""
+        """Remove the ends of settled claims, which otherwise wait for older leases to end."""
         self._ends = [(end, token) for end, token in self._ends if token in self._held]
         heapify(self._ends)
         self._ends_of = Counter(token for _, token in self._ends)

@@ -14,7 +14,7 @@ HURRIED_LOCK_TIMEOUT = "50ms"
 # PostgreSQL's code for a row that fits no partition.
 NO_SUCH_DAY = "23514"
 OFFERED = Record._fields
-# Ends the names of the queries that offer for a role which has no right to the table itself.
+# The queries that offer for a role without rights on the table have names that end like this.
 BY_FUNCTION = "_by_function"
 
 KEY = attrgetter("key")
@@ -51,7 +51,7 @@ class Settling:
     def offer(
         self, runs: Sequence[Sequence[Record]], now: int, note: str | None, *, hurried: bool
     ) -> Steps[list[list[Row]]]:
-        """Offer runs of distinct keys; return for each those that changed, and whether new."""
+        """Offer runs of distinct keys; return for each run what changed, and whether it is new."""
         name = "offer_messages" if self._days is None else "offer_messages_with_history"
         if self._by_function:
             name += BY_FUNCTION
@@ -141,5 +141,5 @@ class Settling:
 
 
 def pairs(leases: Iterable[Lease]) -> list[Row]:
-    """Return the id and token of each lease, by key, as every statement locks its rows."""
+    """Return the id and token of each lease in key order, in which statements lock rows."""
     return [lease[:2] for lease in sorted(leases, key=KEY)]

@@ -247,7 +247,7 @@ class SqlStore:
 
 
 def _runs(records: Sequence[Record]) -> list[list[Record]]:
-    """Cut records into runs of distinct keys, each as early as its key allows."""
+    """Cut records into runs of distinct keys; each record goes into the first run it can."""
     runs: list[list[Record]] = []
     met: dict[str, int] = {}
     for record in records:

@@ -54,7 +54,7 @@ class Line:
     def execute(
         self, connection: psycopg.Connection, query: bytes, parameters: Parameters | None = None
     ) -> None:
-        """Execute a statement, and lose the connection if there is no answer in time."""
+        """Execute a statement, and give the connection up if there is no answer in time."""
         with self._place.limit(connection, ANSWER_WITHIN):
             connection.execute(query, parameters)
 
@@ -93,7 +93,7 @@ class SharedLines:
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
         self._unsent: dict[str, int] = {}
         self._sent_at: dict[str, float] = {}
-        # Written in C, so that an interrupt of an offer cannot strike inside of it.
+        # This queue is written in C, so that an interrupt of an offer cannot occur inside it.
         self._something_to_send: SimpleQueue[None] = SimpleQueue()
         self._sending: Line | None = None
         self._hearing: Line | None = None

@@ -1,4 +1,4 @@
-"""Connections of ours, and how they are opened."""
+"""The connections of our pools, and how they are opened."""
 
 import asyncio
 from collections.abc import Generator
@@ -21,7 +21,7 @@ _connect_until: ContextVar[float] = ContextVar("connect_until", default=inf)
 
 
 class PooledConnection(psycopg.Connection):
-    """A connection of ours, with a cursor that is used again and again.
+    """A connection of a pool, with a cursor that runs one statement after another.
 
     A new cursor has to find out again how to send and read each type, which takes a quarter of the
     driver's time. A cursor holds on to the parameters and the result of its last statement, so
@@ -42,7 +42,7 @@ class PooledConnection(psycopg.Connection):
 
 
 class AsyncPooledConnection(psycopg.AsyncConnection):
-    """The same, awaiting."""
+    """The same for awaiting queues."""
 
     cursor_to_keep: psycopg.AsyncCursor[TupleRow]
     idle_since: float
@@ -60,7 +60,7 @@ def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection
     finally:
         _connect_until.reset(before)
     try:
-        place.connection = connection  # from here on, the watchdog sees to the deadline
+        place.connection = connection  # from here on, the watchdog enforces the deadline
         register_arrays(connection)
         register_integers(connection)
         cursor = connection.cursor_to_keep = cursor_on(connection)
@@ -69,13 +69,13 @@ def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection
             pass
         connection.limits_lock_waits = cursor.fetchall()[0][0] != NO_LOCK_TIMEOUT
     except BaseException:
-        connection.close()  # it is not as our statements need it
+        connection.close()  # it lacks settings that our statements need
         raise
     return connection
 
 
 async def connect_async(place: WatchedPlace, settings: PostgresSettings) -> AsyncPooledConnection:
-    """Do the same as `connect`, awaiting."""
+    """Do the same as `connect` on the event loop."""
     seconds = inf if place.deadline is None else place.deadline - monotonic()
     try:
         async with asyncio.timeout(seconds if seconds < inf else None):
@@ -110,7 +110,7 @@ def async_cursor_on(connection: psycopg.AsyncConnection[Any]) -> psycopg.AsyncCu
 
 
 def _in_time(steps: Generator[Any, Any, Any], gives_up_at: float) -> Generator[Any, Any, Any]:
-    """Take the driver's steps of connecting, which wait a tenth of a second at a time."""
+    """Connect by the driver's steps, which wait up to 0.1 seconds each, and give up in time."""
     try:
         waits_for = next(steps)
         while True:

@@ -85,8 +85,8 @@ def is_transient(error: psycopg.Error) -> bool:
 def leaves_it_usable(error: BaseException) -> bool:
     """Return whether the connection of a failed call can be used again.
 
-    Not after an interrupt, which may strike in the middle of the driver's code, and not if it
-    leads to the wrong server, namely a demoted primary.
+    It cannot be used after an interrupt, which may occur in the middle of the driver's code, nor if
+    it leads to a demoted primary.
     """
     expected = isinstance(error, psycopg.Error | DueQueueError)
     return expected and not isinstance(error, codes.ReadOnlySqlTransaction)
@@ -108,7 +108,7 @@ def _is_lack_of_files(error: BaseException) -> TypeGuard[OSError]:
 
 
 def _lack_of_files() -> OSError | None:
-    """Return the error of opening one more file, if there can be no more."""
+    """Try to open one more file, and return the error if that is not possible."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What both pools do with connections that nobody uses at the moment."""
+"""Idle connections, which both pools keep and close in the same way."""
 
 import threading
 from collections import deque
@@ -13,7 +13,7 @@ from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
 C = TypeVar("C", PooledConnection, AsyncPooledConnection)
 
-# In seconds. A connection that was needed for a moment is closed if it was not used for this long.
+# In seconds. A connection that was not used for this long is closed.
 CLOSE_IDLE_AFTER = 600.0
 TIDY_EVERY = 60.0
 # How long a long operation waits for a connection, in seconds.
@@ -28,7 +28,7 @@ class IdleConnections(Generic[C]):
 
     def __init__(self, settings: PostgresSettings) -> None:
         self.settings = settings
-        # One place is left to consumers, even if offers never give the others back.
+        # One place stays for consumers, even if offers never give the others back.
         self.size = max(settings.pool_size, 2)
         self._idle: deque[C] = deque()
         self._users = 0
@@ -41,7 +41,7 @@ class IdleConnections(Generic[C]):
             self._users += 1
 
     def leave(self) -> None:
-        """Count one user less, and close the idle connections after the last."""
+        """Count one user fewer, and close the idle connections after the last one."""
         with self._counting:
             self._users -= 1
         if not self._users:
@@ -54,7 +54,7 @@ class IdleConnections(Generic[C]):
         self._close_idle(now - CLOSE_IDLE_AFTER if self._users else inf)
 
     def _discard(self, place: WatchedPlace, connection: C) -> None:
-        """Close a connection that is of no more use, and the idle ones if the server cut it."""
+        """Close a connection that cannot be used again, and the idle ones too if it was lost."""
         if place.is_cut or connection.broken:
             self._close_idle()
         place.is_cut = False
@@ -72,8 +72,9 @@ class IdleConnections(Generic[C]):
             oldest.pgconn.finish()
 
     def _exhausted(self, seconds: float, *, consumes: bool) -> StoreUnavailable:
-        kept = "" if consumes else "; one more is kept for polling, extending and settling"
+        kept = "" if consumes else " (one more is kept for polling, extending and settling)"
         return StoreUnavailable(
-            f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for one of "
-            f"{self.size - (not consumes)} connections, and other calls use all of them{kept}"
+            f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for a connection, "
+            f"but other calls use all {self.size - (not consumes)}{kept}; "
+            "a larger pool_size in the url allows more"
         )

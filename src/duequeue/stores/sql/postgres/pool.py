@@ -1,9 +1,9 @@
 """The connections of one process to one database, which its blocking queues share.
 
 No interrupt, such as Ctrl-C or the exception of a signal handler, leaves the pool locked or short
-of a connection. Whoever uses a place of the pool has the only reference to it. So if an exception
-strikes between taking a place and the `try` that gives it back, the place becomes garbage, and the
-next call that finds the pool exhausted replaces it.
+of a connection. The call that uses a place of the pool has the only reference to it. So if an
+exception is raised between taking a place and the `try` that gives it back, the place becomes
+garbage, and the next call that finds the pool exhausted replaces it.
 """
 
 import threading
@@ -30,16 +30,16 @@ NOTICE_EVERY = 0.1
 class Pool(IdleConnections[PooledConnection]):
     """As many places for connections in use as `pool_size` says.
 
-    Locks and queues written in C are all that guards it, because an interrupt cannot strike inside
-    of those.
+    Only locks and queues that are written in C guard it, because no interrupt can occur inside
+    them.
     """
 
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
         self._replacing = threading.Lock()
         self._free: SimpleQueue[WatchedPlace] = SimpleQueue()
-        # One place, for those who poll, extend or settle. An offer may wait for somebody else's
-        # lock, and many such offers must not keep messages from being consumed.
+        # This holds one place, for calls that poll, extend or settle. Offers may wait for somebody
+        # else's lock on all other places, and messages must still be consumed.
         self._for_consumers: SimpleQueue[WatchedPlace] = SimpleQueue()
         self._places: list[ref[WatchedPlace] | None] = [None] * self.size
         self._replace_lost()
@@ -63,7 +63,7 @@ class Pool(IdleConnections[PooledConnection]):
 
     def give(self, place: WatchedPlace) -> None:
         """Give a place back; its connection is kept unless it was left in the middle of a call."""
-        with place.lock:  # the watchdog does not cut it any more
+        with place.lock:  # from here on, the watchdog cannot cut it off
             connection, place.connection, place.deadline = place.connection, None, None
         if connection is not None:
             if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:

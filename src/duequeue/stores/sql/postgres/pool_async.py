@@ -29,7 +29,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         super().__init__(settings)
         self._loop = asyncio.get_running_loop()
         self._free: list[WatchedPlace] = []
-        # One place, for those who poll, extend or settle; see `pool.py`.
+        # This holds one place, for calls that poll, extend or settle; see `pool.py`.
         self._for_consumers: list[WatchedPlace] = []
         self._waiting: Waiters = deque()
         self._waiting_consumers: Waiters = deque()
@@ -55,7 +55,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
 
     def give(self, place: WatchedPlace) -> None:
         """Give a place back; its connection is kept unless it was left in the middle of a call."""
-        with place.lock:  # the watchdog does not cut it any more
+        with place.lock:  # from here on, the watchdog cannot cut it off
             connection, place.connection, place.deadline = place.connection, None, None
         if connection is not None:
             if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
@@ -68,7 +68,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         self._hand_over(place)
 
     def leave(self) -> None:
-        """Count one user less; after the last, nobody waits any more."""
+        """Count one user fewer; when the last one leaves, the calls that wait fail."""
         super().leave()
         if not self._users:
             for waiter in (*self._waiting, *self._waiting_consumers):
@@ -103,7 +103,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
 
 
 def _serve(waiters: Waiters, place: WatchedPlace) -> bool:
-    """Return whether somebody still waits and has been given the place."""
+    """Give the place to the first call that still waits; return whether there was one."""
     while waiters:
         waiter = waiters.popleft()
         if not waiter.done():

@@ -12,8 +12,8 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 -- name: offer_messages
 -- Ids are drawn in input order, because messages due at the same instant are delivered in insertion
 -- order. Rows are locked in key order, as by every statement here that locks several, so that no two
--- of them can deadlock. A row that is not changed is locked too. What may not replace a stored message
--- says so by a number in replaced_attempts, because ON CONFLICT knows only columns of the table. A new
+-- of them can deadlock. A row that is not changed is locked too. An offer that may not replace a stored
+-- message has a number in replaced_attempts, because ON CONFLICT knows only columns of the table. A new
 -- row has no updated_at, an updated one has, and an ignored one is not returned. The note, if there
 -- is one, is sent once, and only if a row changed, since the sub-select runs for the first row that
 -- is returned.
@@ -95,7 +95,7 @@ WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
 RETURNING held.id;
 
 -- name: extend_leases
--- A lease must not end while its extension waits behind an offer or a lock of somebody else, so rows
+-- A lease must not end while its extension waits for an offer or for somebody else's lock, so rows
 -- that are locked are left out. Here and in find_held, `(…) IS TRUE` cannot be turned into a join, so
 -- that each lease is looked up by its id under every plan.
 UPDATE duequeue_message SET leased_until = :until
@@ -642,7 +642,7 @@ WHERE writer = :writer AND batch = :batch AND part = ANY(CAST(:part AS bigint []
 -- name: merge_staged
 -- This is offer_messages for staged rows, and only for those of the given parts, because another part
 -- may be committed meanwhile. If several parts have the same key, the last one with replace counts, or
--- the first one if all are without. Only the numbers of created and updated messages are returned.
+-- the first one if none has replace. Only the numbers of created and updated messages are returned.
 WITH merged AS (
     INSERT INTO duequeue_message AS stored
         (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
@@ -792,7 +792,7 @@ UPDATE duequeue_stream_batch SET leased_until = :until
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: remove_stream_batch
--- With an empty text added, the keys cannot be had in order by a walk over the whole index.
+-- The empty text keeps the planner from walking the whole index to get the keys in order.
 DELETE FROM duequeue_message AS held
 USING (
     SELECT id FROM duequeue_message

@@ -1,4 +1,4 @@
-"""The script that makes roles, and the functions through which a producer's role offers."""
+"""The script that creates roles, and the functions through which a producer's role offers."""
 
 import re
 from functools import cache
@@ -21,7 +21,7 @@ _TYPES = {
     "payload": "bytea[]",
     "replace": "boolean[]",
 }
-# The two columns that an offer returns; a third one, which sends the note, is not passed on.
+# An offer returns two columns, and a third one that sends the note and is not passed on.
 _FUNCTION = """\
 DROP FUNCTION IF EXISTS {name};
 CREATE FUNCTION {name}({types}) RETURNS TABLE (offered text, is_new boolean)
@@ -44,7 +44,7 @@ $function$;
 
 @cache
 def roles_script() -> str:
-    """Return the statements that make roles for producers, consumers and administrators."""
+    """Return the statements that create roles for producers, consumers and administrators."""
     script = files(__package__).joinpath("roles.sql").read_text("utf-8")
     functions = "\n".join(map(_definition, OFFERS))
     names = ", ".join(map(_function_name, OFFERS))
@@ -57,7 +57,7 @@ def calls() -> dict[str, str]:
 
 
 def _definition(offer: str) -> str:
-    """Define a function that runs the very statement which other roles run themselves."""
+    """Return the definition of a function that runs the same statement as other roles."""
     query = load_queries("postgres")[offer]
     names = _parameters(offer)
     numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", query)

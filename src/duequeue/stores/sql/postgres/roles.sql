@@ -1,6 +1,7 @@
--- Roles with no more rights than DueQueue needs. Run this script as the owner of the tables, with the
--- schema of the tables first in the search path, and again after each upgrade of DueQueue. If the
--- roles exist already, the owner need not be allowed to create roles. Then give them to your logins:
+-- This script creates roles with no more rights than DueQueue needs. The tables must exist. Run it as
+-- the owner of the tables, with their schema first in the search path, and again after each upgrade of
+-- DueQueue. Unless the roles exist already, the owner must be allowed to create roles. Then grant them
+-- to your logins:
 --
 --   GRANT duequeue_producer TO shop;
 --   GRANT duequeue_consumer TO worker;
@@ -25,8 +26,8 @@ REVOKE ALL ON
     duequeue_stage, duequeue_stream_commit, duequeue_stream_batch
 FROM duequeue_producer, duequeue_consumer, duequeue_admin;
 
--- To offer is to compare with the stored payload, and a role that may compare a column may read it. So
--- a producer has no right to the table at all. It calls these functions, which act for the owner.
+-- An offer compares its payload with the stored one, and a role that may compare a column may read it.
+-- So a producer has no rights on the table at all. It calls these functions, which act for the owner.
 {functions}
 
 -- The functions have the rights of the owner of the tables and no more, even if a superuser runs this
@@ -47,7 +48,7 @@ BEGIN
 END
 $$;
 
--- Everybody looks up which tables and queues there are. Only an administrator adds a queue.
+-- Every role looks up which tables and queues there are. Only an administrator adds a queue.
 GRANT SELECT ON duequeue_migration, duequeue_kind TO duequeue_producer, duequeue_consumer, duequeue_admin;
 GRANT EXECUTE ON FUNCTION duequeue_add_history_day TO duequeue_producer, duequeue_consumer, duequeue_admin;
 
@@ -60,8 +61,8 @@ GRANT UPDATE (leased_until, lease_token, attempt, due_at) ON duequeue_message TO
 GRANT INSERT ON duequeue_buried, duequeue_history TO duequeue_consumer;
 GRANT SELECT (kind_id) ON duequeue_buried TO duequeue_consumer; -- for the numbers of stats()
 
--- An administrator does all that DueQueue does, except to migrate and to remove days of the history,
--- which only the owner of the tables can do.
+-- An administrator can do everything that DueQueue does, except migrate and remove days of the history.
+-- Only the owner of the tables can do that.
 GRANT INSERT ON duequeue_kind TO duequeue_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     duequeue_message, duequeue_buried, duequeue_cron, duequeue_tick, duequeue_forgotten_tick,

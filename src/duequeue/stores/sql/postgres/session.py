@@ -99,7 +99,7 @@ class BorrowedPostgresSession:
     def run(
         self,
         operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller's connection is the caller's affair
+        seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
         *,
         consumes: bool = False,  # noqa: ARG002
     ) -> T:

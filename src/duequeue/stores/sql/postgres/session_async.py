@@ -91,7 +91,7 @@ class BorrowedAsyncPostgresSession:
     async def run(
         self,
         operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller's connection is the caller's affair
+        seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
         *,
         consumes: bool = False,  # noqa: ARG002
     ) -> T:

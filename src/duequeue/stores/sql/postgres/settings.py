@@ -90,7 +90,7 @@ class PostgresSettings:
             raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
         role = options.pop("role", "any")
         if role not in {"any", "producer"}:
-            raise ValueError(f"role in the url must be any or producer, not {role!r}")
+            raise ValueError(f"role in the url must be 'any' or 'producer', not {role!r}")
         scheme, _, rest_of_location = location.partition(":")
         location = f"{scheme.lower()}:{rest_of_location}"  # libpq takes no other
         rest = "&".join(f"{name}={value}" for name, value in options.items())

@@ -9,7 +9,7 @@ from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, 
 from duequeue.stores.sql.postgres.adapters import arrays
 from duequeue.stores.sql.postgres.roles import calls
 
-# Of the time that is left.
+# An offer waits for locked rows for this share of the time that its call has left.
 SHARE_FOR_LOCKS = 0.8
 
 _PARAMETER = re.compile(r":([a-z_]+)")
@@ -29,8 +29,8 @@ def statement(
 ) -> tuple[bytes, Parameters | None]:
     """Return the statement and parameters of a command; sets of parameters become arrays.
 
-    If a call ends at some instant of the monotonic clock, its offers wait for rows that others
-    have locked only as long as there is time left to report that.
+    If the call ends at some instant of the monotonic clock, an offer stops waiting for rows that
+    others have locked while there is still time to report that.
     """
     match command:
         case Query(name, parameters) | Execute(name, parameters):

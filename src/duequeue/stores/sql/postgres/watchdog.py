@@ -1,4 +1,4 @@
-"""One thread per process that ends the calls to which a server does not answer in time.
+"""One thread per process that ends the calls that a server does not answer in time.
 
 A call that waits for an answer waits inside the driver, for minutes if packets vanish, and for ever
 if the server is frozen. To end it, the thread shuts its socket down. The call then fails like any
@@ -21,9 +21,10 @@ from psycopg.errors import ConnectionTimeout
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
-# In seconds; a call ends at most this much too late.
+# In seconds. A call ends at most this much later than its deadline.
 LOOK_EVERY = 0.1
-# A second without a call; to wake the thread for each of a few calls would cost more.
+# The thread sleeps after a second without a call. If it slept sooner, more calls would have to
+# wake it, and that would cost more than looking.
 LOOKS_BEFORE_SLEEP = 10
 # A long operation may take its time, but not if the server no longer answers anybody.
 PROBE_EVERY = 10.0
@@ -54,14 +55,14 @@ class WatchedPlace:
         self.seconds = inf
         self.deadline: float | None = None
         self.is_cut = False
-        # Whoever clears the deadline holds this, so that only its own call can be cut off.
+        # A call holds this while it clears its deadline, so that the next call is never cut off.
         self.lock = threading.Lock()
         self.watchdog = watchdog()
         self.watchdog.add(self)
 
     @contextmanager
     def limit(self, connection: AnyConnection, seconds: float) -> Iterator[None]:
-        """Limit the calls in a block to some seconds, on a connection that is not of a pool."""
+        """Limit the calls in a block to some seconds, on a connection outside the pools."""
         self.connection, self.seconds, self.deadline = connection, seconds, monotonic() + seconds
         if self.watchdog.sleeps:
             self.watchdog.wake()
@@ -113,7 +114,7 @@ class WatchedPlace:
 
     @property
     def no_answer(self) -> str:
-        """What to say about a call that was cut off."""
+        """The reason that the error of a call that was cut off gives."""
         return (
             f"no answer within {self.seconds:.3g} s"
             if self.seconds < inf
@@ -136,7 +137,7 @@ class Watchdog:
         self._places.append(ref(place))
 
     def wake(self) -> None:
-        """Have the thread look, because a call has begun while it slept."""
+        """Wake the thread, because a call has begun while it slept."""
         with self._starting:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -157,7 +158,7 @@ class Watchdog:
 
     def _sleep(self) -> None:
         self.sleeps = True
-        if self._look():  # a call that began before it could know
+        if self._look():  # a call may have begun before `sleeps` was set
             self.sleeps = False
         else:
             self._wake_ups.get()

@@ -35,7 +35,7 @@ class DatabaseFile:
         self._opened: tuple[int, int] | None = None
 
     def check(self) -> None:
-        """Raise if the path leads elsewhere by now, because what is written would be lost."""
+        """Raise if the path no longer leads to this file, because writes would be lost."""
         if self._opened is not None and self._identity() != self._opened:
             raise StoreError(
                 f"SQLite at {self.path}: the file was deleted, moved or replaced after the queue "
@@ -109,7 +109,7 @@ class FileConnection:
         if self._connection is None:
             self._connection = self._connect()
             self._file.remember()
-        if self._connection.in_transaction:  # which an interruption left behind
+        if self._connection.in_transaction:  # an interruption left it behind
             self._connection.rollback()
         return self._connection
 

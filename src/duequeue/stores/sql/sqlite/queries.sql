@@ -418,9 +418,9 @@ DELETE FROM duequeue_stage WHERE writer = :writer AND batch = :batch AND part = 
 
 -- name: merge_staged
 -- This is offer_messages for staged rows, and only for those of the given parts. If several parts have
--- the same key, the last one with replace counts, or the first one if all are without. What may not
--- replace a stored message says so by a number in replaced_attempts, because ON CONFLICT knows only
--- columns of the table. It returns whether each row was created, and whether it was updated.
+-- the same key, the last one with replace counts, or the first one if none has replace. A row that may
+-- not replace a stored message has a number in replaced_attempts, because ON CONFLICT knows only columns
+-- of the table. The query returns whether each row was created, and whether it was updated.
 INSERT INTO duequeue_message AS stored
     (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
 SELECT :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END

@@ -1,4 +1,4 @@
-"""Sessions on one connection to an SQLite file, or on the caller's own."""
+"""Sessions on an SQLite file, or on the caller's own connection."""
 
 import os
 import sqlite3
@@ -38,7 +38,7 @@ CHECKPOINT_PAGES = 4000
 # The statements whose commits do not wait for the disk. If a loss of power undoes a lease, the
 # message is only delivered again. The next commit that waits writes the lease to disk as well.
 NOT_AWAITED = frozenset({"claim_messages"})
-# The statements that only read, and are whole operations.
+# The statements that only read, and that are whole operations by themselves.
 READS = frozenset(
     {
         "find_message",
@@ -77,7 +77,7 @@ class SqliteSession:
     """Runs operations on two connections, one to write and one to read; threads may share it.
 
     SQLite has only one writer anyway, and our turns are fairer and cheaper than its busy waiting.
-    Who only reads waits for no writer, of this process or another.
+    Statements that only read do not wait for a writer, of this process or another.
     """
 
     def __init__(self, path: str, synchronous: str, mode: int = DEFAULT_MODE) -> None:
@@ -94,7 +94,7 @@ class SqliteSession:
         operation: Operation[T],
         seconds: float = inf,
         *,
-        consumes: bool = False,  # noqa: ARG002 - there is one writer, for whatever purpose
+        consumes: bool = False,  # noqa: ARG002 - all operations share one writer
     ) -> T:
         """Run one operation, and commit or roll back the transaction that it began."""
         with self._translated(), ExitStack() as in_use:
@@ -268,7 +268,7 @@ def _connect(path: str, synchronous: str, mode: int) -> sqlite3.Connection:
 
 
 def _create(path: str, mode: int) -> None:
-    """Create the file unless it is there, because SQLite would let every user of the machine read.
+    """Create the file unless it exists, because SQLite would let every user of the machine read it.
 
     SQLite gives the log beside the file the same mode.
     """

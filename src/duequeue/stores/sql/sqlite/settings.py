@@ -48,7 +48,8 @@ def _mode(given: str) -> int:
     """Return the permissions of a new file, which its owner must be able to read and write."""
     if not re.fullmatch("0?[67][0-7][0-7]", given):
         raise ValueError(
-            f"mode must be the permissions of the file in octal digits, such as 660, not {given!r}"
+            "mode must be the permissions of the file in octal digits, such as 660, and let its "
+            f"owner read and write, but it is {given!r}"
         )
     return int(given, 8)
 
