@@ -6,7 +6,6 @@ INSTALLED := $(VENV)/.installed
 JAVA_CLASSES := $(VENV)/spark.jsa
 BENCH := .venv-bench
 SBOM := .venv-sbom
-MINUTES ?= 60
 PEERS := $(BENCH)/.installed
 NODE_PEERS := bench/node/node_modules/.installed
 
@@ -62,7 +61,7 @@ bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention
 
 soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see whether anything grows
-	$(BIN)/python -m bench.soak --minutes $(MINUTES)
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 sbom: install  ## Write dist/duequeue.cdx.json, the list of all packages that DueQueue installs
 	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)

@@ -49,7 +49,11 @@ class TextCodec:
 
     def decode(self, data: bytes, /) -> str:
         """Decode from UTF-8."""
-        return data.decode()
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            # The error of Python quotes the whole payload, which would then be in logs.
+            raise ValueError(f"byte {error.start} is not UTF-8: {error.reason}") from None
 
 
 class BytesCodec:

@@ -171,6 +171,18 @@ def test_any_error_out_of_decode_means_undecodable(open_queue: OpenQueue) -> Non
         assert type(codec.error).__name__ in buried.reason or str(codec.error) in buried.reason
 
 
+def test_the_reason_of_a_burial_does_not_quote_the_payload(open_queue: OpenQueue) -> None:
+    class Bytes(BytesCodec):
+        type_name = TextCodec.type_name
+
+    open_queue(codec=Bytes()).offer("a", b"secret \xff")
+    texts = open_queue(codec=str)
+    assert texts.try_poll() is None
+    (buried,) = texts.buried(10)
+    assert "byte 7 is not UTF-8" in buried.reason
+    assert "secret" not in buried.reason
+
+
 def test_an_error_out_of_encode_is_the_callers(open_queue: OpenQueue) -> None:
     queue = open_queue(codec=HexCodec())
     with pytest.raises(ValueError, match="format"):
