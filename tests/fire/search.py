@@ -30,6 +30,7 @@ class Search:
     broken: Broken | None = None
 
     def __post_init__(self) -> None:
+        self._awaited = {id(each.after) for each in self.operations if each.after is not None}
         seen = [each.delivered.attempt for each in self.operations if each.delivered]
         self._most_attempts = max(seen, default=0)
 
@@ -66,8 +67,9 @@ class Search:
             if each.after is not None and not done >> indices[id(each.after)] & 1:
                 continue
             for after in self._effects(stored, each):
-                # What need not happen and changes nothing makes no difference.
-                if each.required or after != stored:
+                # What need not happen and changes nothing makes no difference, unless another
+                # operation comes after it.
+                if each.required or after != stored or id(each) in self._awaited:
                     yield done | 1 << index, after
         for after in self._unseen(stored, first_end):
             yield done, after

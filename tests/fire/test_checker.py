@@ -89,6 +89,16 @@ def test_a_killed_offer_may_be_missing(paper: Paper) -> None:
     assert paper.names() == set()
 
 
+def test_a_killed_batch_may_have_changed_nothing_at_first(paper: Paper) -> None:
+    paper.offer("created")
+    items = [Call("offer", "k", "b", 0, replace=False), Call("offer", "k", "c", 0)]
+    paper.killed(Call("offer_batch", items=items))
+    paper.poll(payload="c")
+    paper.ack(True)
+    paper.nothing_left()
+    assert paper.names() == set()
+
+
 def test_a_killed_offer_may_come_late_but_not_twice(paper: Paper) -> None:
     paper.killed(Call("offer", "k", "b", 0))
     paper.offer("created")

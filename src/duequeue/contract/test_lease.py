@@ -214,3 +214,17 @@ def test_leases_that_a_clock_made_live_again_give_back_the_original_places_too(
     clock.advance(SECOND / 4)
     queue.offer("f", 1)
     assert [claim(queue).key for _ in range(3)] == ["b", "c", "f"]
+
+
+def test_a_delivery_acked_twice_at_once_leaves_the_places_of_the_others(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=SECOND, poll_interval=HOUR)
+    queue.offer_batch([Message(key, 1, START - HOUR) for key in "ab"])
+    first, _ = queue.try_poll_many(2)
+    assert queue.ack_many([first, first]) == 1
+    queue.offer("c", 1)
+    assert claim(queue).ack()
+    clock.advance(SECOND)
+    queue.offer("d", 1)
+    assert [claim(queue).key for _ in range(2)] == ["b", "d"]

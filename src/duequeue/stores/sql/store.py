@@ -242,7 +242,8 @@ class SqlStore:
 
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
         won = set(map(_ID, rows))
-        self._watermark.settled(lease.token for lease in leases if lease.id in won)
+        # A caller may give the same delivery twice, but it settles only once.
+        self._watermark.settled(lease.token for lease in set(leases) if lease.id in won)
         return won
 
 
