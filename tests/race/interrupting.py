@@ -22,8 +22,12 @@ INTERRUPTIBLE = ("CALL", "RESUME", "JUMP_BACKWARD")
 IMPATIENT = RetryPolicy(budget=3 * SECOND)
 
 
-class TimeIsUp(Exception):
-    """The exception of a signal handler."""
+class TimeIsUp(BaseException):
+    """The exception of a signal handler.
+
+    It is not an `Exception`, because the driver catches those in some places while it connects, and
+    then raises an error of its own instead.
+    """
 
 
 class Interrupter:
