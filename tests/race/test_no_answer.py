@@ -58,7 +58,7 @@ def test_an_offer(silence: Silence, queue: QueueFace) -> None:
 
 
 def test_a_poll_with_a_timeout(silence: Silence, queue: QueueFace) -> None:
-    with silent(silence), ends_within(1), pytest.raises(StoreUnavailable, match="no answer"):
+    with silent(silence), ends_within(ONE_TRY), pytest.raises(StoreUnavailable, match="no answer"):
         queue.poll(SECOND)
     queue.offer("a", 1)
     assert queue.poll(10 * SECOND) is not None

@@ -157,12 +157,12 @@ def test_a_call_that_must_end_soon_shortens_its_tries_and_makes_no_late_one(
     now = monotonic()
     monkeypatch.setattr(retrying_module, "monotonic", lambda: now)
     monkeypatch.setattr(retry_policy_module, "monotonic", lambda: now)
-    flow = retrying(RetryPolicy(), NOTHING, gives_up_at=now + 5)
-    assert seconds_of(next(flow)) == 5
-    now += 3
+    flow = retrying(RetryPolicy(), NOTHING, gives_up_at=now + 8)
+    assert seconds_of(next(flow)) == 8
+    now += 4
     assert isinstance(flow.throw(StoreUnavailable("nobody answers")), Pause)
-    assert seconds_of(flow.send(None)) == pytest.approx(2)
-    now += 1.9
+    assert seconds_of(flow.send(None)) == pytest.approx(4)
+    now += 3.9
     assert isinstance(flow.throw(StoreUnavailable("nobody answers")), Pause)
     assert seconds_of(flow.send(None)) == LEAST_SECONDS
     now += 1

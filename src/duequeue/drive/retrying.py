@@ -17,8 +17,9 @@ logger = logging.getLogger("duequeue")
 
 # A call that is retried for longer than this logs once why its caller has to wait.
 SILENT_SECONDS = 1.0
-# Even the last try of a call may take this long, because a healthy store sometimes takes that long.
-LEAST_SECONDS = 1.0
+# Even the last try of a call may take this long, because a healthy store that is busy sometimes
+# does, and a poll with a short timeout must not fail then.
+LEAST_SECONDS = 3.0
 
 
 def retrying(
