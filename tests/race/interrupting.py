@@ -39,6 +39,8 @@ class Interrupter:
         self.struck = False
 
     def __enter__(self) -> Self:
+        # Python 3.12 reports single instructions only if a frame has asked for them before.
+        sys._getframe().f_trace_opcodes = True  # noqa: SLF001
         sys.settrace(self._trace)
         return self
 
