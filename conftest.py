@@ -12,6 +12,7 @@ settings.load_profile("duequeue")
 pytest_plugins = [
     "duequeue.contract.plugin",
     "tests.fixtures.grouping",
+    "tests.fixtures.memory",
     "tests.fixtures.postgres",
     "tests.fixtures.pgbouncer",
     "tests.fixtures.silence",

@@ -45,12 +45,22 @@ def test_every_block_runs(
     by_value(module)
     blocks = blocks_of(text)
     assert blocks, "a page that shows how shows it in Python"
-    for block in blocks:
-        code = compile("\n" * block.line + block.code, name_of(page), "exec")
-        exec(code, module.__dict__)  # noqa: S102 - running the page is the test
-        printed = capsys.readouterr().out
-        if block.output is not None:
-            assert printed == block.output
+    try:
+        for block in blocks:
+            code = compile("\n" * block.line + block.code, name_of(page), "exec")
+            exec(code, module.__dict__)  # noqa: S102 - running the page is the test
+            printed = capsys.readouterr().out
+            if block.output is not None:
+                assert printed == block.output
+    finally:
+        close_queues(module)
+
+
+def close_queues(module: ModuleType) -> None:
+    """Close the queues that a page keeps open to its end, as the end of a program would."""
+    for value in vars(module).values():
+        if isinstance(value, duequeue.Queue):
+            value.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -40,6 +40,7 @@ def test_a_listener_closes_the_queue_while_a_consumer_starts() -> None:
         queue.events.subscribe(lambda _, queue=queue: queue.close())  # type: ignore[misc]
         consumer = queue.consume(ignore, concurrency=60)
         assert ends(consumer.stop)
+        assert ends(queue.close)  # if the stop came first, there was no event to close it
 
 
 def test_two_consumers_that_stop_each_other_both_stop() -> None:
