@@ -32,10 +32,19 @@ from duequeue.events.events import (
 )
 from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
-from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
+from duequeue.message import (
+    BuriedMessage,
+    Message,
+    OfferOutcome,
+    Page,
+    QueueStats,
+    Snapshot,
+    State,
+)
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import QueueName, queues
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -85,9 +94,11 @@ __all__ = [
     "OfferOutcome",
     "Offered",
     "Outcome",
+    "Page",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
+    "QueueName",
     "QueueStats",
     "Retry",
     "RetryPolicy",
@@ -107,4 +118,5 @@ __all__ = [
     "UndecodablePayload",
     "log_events",
     "parse_tick_key",
+    "queues",
 ]
