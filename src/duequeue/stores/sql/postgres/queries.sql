@@ -174,13 +174,14 @@ SELECT count(*) FROM (
 ) AS found;
 
 -- name: list_messages_by_key
+-- `+ 0` leaves the planner only the index of keys, which it would otherwise combine with that of due times.
 SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
 FROM duequeue_message
 WHERE id = ANY(ARRAY(
     SELECT id FROM duequeue_message
     WHERE
         key >= :first_key AND key <= :last_key AND kind_id + 0 = :kind_id
-        AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
+        AND (due_at + 0, id) > (:after_due, :after_id) AND due_at + 0 <= :due_until
         AND leased_until >= :leased_from AND leased_until <= :leased_until
     ORDER BY due_at, id
     LIMIT :limit
