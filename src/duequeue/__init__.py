@@ -1,5 +1,6 @@
 """DueQueue delivers messages when they are due."""
 
+from duequeue import testing as testing
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec

@@ -51,7 +51,7 @@ class AsyncConsumer(Generic[T]):
         batch: int,
         rules: Rules,
     ) -> None:
-        _refuse_plain_function(handler)
+        refuse_plain_function(handler)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
         self._context = replace(context, max_attempts=rules.max_attempts)
@@ -197,7 +197,7 @@ class AsyncConsumer(Generic[T]):
             await asyncio.wait(self._workers, timeout=seconds)
 
 
-def _refuse_plain_function(handler: Any) -> None:
+def refuse_plain_function(handler: Any) -> None:
     """Raise for a function that was written with a plain `def`.
 
     A lambda and an object with a `__call__` may return an awaitable, so they are not refused.
