@@ -28,6 +28,7 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
+from duequeue.process.opened import Opened
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -36,7 +37,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Queue(Closing, Generic[T]):
+class Queue(Opened, Closing, Generic[T]):
     """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.

@@ -28,7 +28,8 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
-from duequeue.process.lifetime import Lifetime
+from duequeue.process.loop_lifetime import LoopLifetime
+from duequeue.process.opened import Opened
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -37,7 +38,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class AsyncQueue(AsyncClosing, Generic[T]):
+class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     """The same queue as `Queue`, with the same names, awaited.
 
     Safe to share among the tasks of one event loop.
@@ -47,7 +48,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._backend = backend
         self._context = context
         self._session = session
-        self._lifetime = Lifetime(f"queue {context.name!r}")
+        self._lifetime = LoopLifetime(f"queue {context.name!r}")
         self._perform = performer_async(session, self._lifetime.check)
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, context)
