@@ -1,7 +1,6 @@
 """Passes a consumer's messages from thread to thread."""
 
 import threading
-from time import monotonic
 from typing import Generic, TypeVar
 
 from duequeue.consumer.late_handlers import LateHandlers
@@ -112,13 +111,9 @@ class Handover(Generic[P]):
 
     def await_handlers(self, seconds: float) -> None:
         """Wait until no handler runs, time is up, or a hard stop is requested."""
-        gives_up_at = monotonic() + seconds
         with self._lock:
-            while not (self.workload.idle or self.workload.hard):
-                left = gives_up_at - monotonic()
-                if left <= 0:
-                    return
-                self._nothing_runs.wait(left)
+            # A loop in this block itself could leave it locked after a Ctrl-C; see `Pool`.
+            self._nothing_runs.wait_for(lambda: self.workload.idle or self.workload.hard, seconds)
 
     def await_stopped(self) -> None:
         """Wait until the consumer has stopped."""
