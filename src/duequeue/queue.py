@@ -17,6 +17,7 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.burial_hook import OnBuried
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
+from duequeue.cron.scheduler import after_due_crons
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
@@ -54,9 +55,10 @@ class Queue(Opened, Closing, Generic[T]):
         self._context = context
         self._session = session
         self._lifetime = Lifetime(f"queue {context.name!r}")
-        self._perform = performer(session, self._lifetime.check)
+        perform = performer(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(Delivery, self._drive, context)
-        self._cron = Cron(self._drive, context)
+        self._cron = Cron(self._drive, partial(drive, perform=perform), context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
 
     # This is a type variable of the method, because type checkers cannot solve the class's here.

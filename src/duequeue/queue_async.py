@@ -17,6 +17,7 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.burial_hook import AsyncOnBuried
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
+from duequeue.cron.scheduler_async import after_due_crons
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
@@ -55,9 +56,10 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         self._context = context
         self._session = session
         self._lifetime = LoopLifetime(f"queue {context.name!r}")
-        self._perform = performer_async(session, self._lifetime.check)
+        perform = performer_async(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(AsyncDelivery, self._drive, context)
-        self._cron = AsyncCron(self._drive, context)
+        self._cron = AsyncCron(self._drive, partial(drive_async, perform=perform), context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._closing: asyncio.Task[None] | None = None
 
