@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, Unpack
+from typing import Any, Generic, Unpack, cast
 
 from typing_extensions import TypeVar
 
 from duequeue.clock import ManualClock
-from duequeue.consumer.bound_handler import ConsumerOptions
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
 from duequeue.consumer.consumer_async import refuse_plain_function
 from duequeue.consumer.draining import Draining
 from duequeue.delivery import AsyncDelivery, Delivery
@@ -19,6 +20,7 @@ from duequeue.drive.actions import Flow
 from duequeue.flows import polling
 from duequeue.flows.arguments import check_workers, checked_limit, checked_rules
 from duequeue.flows.context import Context
+from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 T = TypeVar("T", default=Any)
+D = TypeVar("D", bound=LeasedMessage)
 
 # More messages than any test means to handle, but soon reached by one that goes in circles.
 LIMIT = 10_000
@@ -133,11 +136,15 @@ def drain(
 ) -> int:
     """Call the handler for each due message until none is due, and return how often it was called.
 
-    It runs here and now, by the rules of `consume`, whose options it takes. Messages of the future
-    stay, and so do those that a failure has put off. After `limit` messages it raises.
+    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
+    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
+    `limit` messages it raises.
     """
-    draining = _draining(queue._context, queue._wrap, handler, limit, options)  # noqa: SLF001 - it is our own
-    while (found := queue._drive(draining.next())) is not None:  # noqa: SLF001 - likewise
+    given = _all_options(handler, options)
+    hook = BurialHook(given.get("on_buried") or _ignore)
+    drive = queue._drive  # noqa: SLF001 - it is our own
+    draining = _draining(queue._context, partial(Delivery, drive), given, hook, limit)  # noqa: SLF001 - likewise
+    while (found := drive(draining.next())) is not None:
         with queue.events.handling(found) as report:
             outcome: object
             try:
@@ -147,7 +154,11 @@ def drain(
             if inspect.iscoroutine(outcome):
                 outcome.close()
                 raise TypeError("handler must be a plain function: use async_drain for this one")
-            queue._drive(draining.settle(found, outcome, report))  # noqa: SLF001 - likewise
+            drive(draining.settle(found, outcome, report))
+        hook.end()
+        hook.run()
+    hook.end()
+    hook.run()
     return draining.handled
 
 
@@ -160,19 +171,27 @@ async def async_drain(
 ) -> int:
     """Await the handler for each due message until none is due, and return how often it was called.
 
-    It runs here and now, by the rules of `consume`, whose options it takes. Messages of the future
-    stay, and so do those that a failure has put off. After `limit` messages it raises.
+    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
+    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
+    `limit` messages it raises.
     """
     refuse_plain_function(handler)
-    draining = _draining(queue._context, queue._wrap, handler, limit, options)  # noqa: SLF001 - it is our own
-    while (found := await queue._drive(draining.next())) is not None:  # noqa: SLF001 - likewise
+    given = _all_options(handler, options)
+    hook = AsyncBurialHook(given.get("on_buried") or _ignore_async)
+    drive = queue._drive  # noqa: SLF001 - it is our own
+    draining = _draining(queue._context, partial(AsyncDelivery, drive), given, hook, limit)  # noqa: SLF001 - likewise
+    while (found := await drive(draining.next())) is not None:
         with queue.events.handling(found) as report:
             outcome: object
             try:
                 outcome = await handler(found)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the handler's verdict
                 outcome = error
-            await queue._drive(draining.settle(found, outcome, report))  # noqa: SLF001 - likewise
+            await drive(draining.settle(found, outcome, report))
+        hook.end()
+        await hook.run()
+    hook.end()
+    await hook.run()
     return draining.handled
 
 
@@ -203,13 +222,35 @@ def _private_url() -> str:
     return f"memory:testing-{secrets.token_hex(8)}"
 
 
+def _all_options(handler: object, options: ConsumerOptions) -> ConsumerOptions:
+    """Return the options given here, and those that a decorated handler brings with it."""
+    check_workers(handler, 1, 1)
+    bound: Any = handler._start if isinstance(handler, BoundHandler) else None  # noqa: SLF001 - it is our own
+    brought = cast("ConsumerOptions", getattr(bound, "keywords", {}))
+    return {**brought, **options}
+
+
 def _draining(
     context: Context[T],
-    wrap: polling.Wrap[T, Any],
-    handler: object,
-    limit: int,
+    deliver: Callable[[Context[T], Claimed, T, int], D],
     options: ConsumerOptions,
-) -> Draining[T, Any]:
-    check_workers(handler, 1, 1)
-    rules = checked_rules(options.get("backoff"), options.get("max_attempts"), context.max_attempts)
-    return Draining(context, wrap, rules, checked_limit(limit))
+    hook: BurialHook[T] | AsyncBurialHook[T],
+    limit: int,
+) -> Draining[T, D]:
+    rules = checked_rules(
+        options.get("backoff"),
+        options.get("max_attempts"),
+        context.max_attempts,
+        timeout=None,  # nobody could end a function that runs on this thread
+        retry_on=options.get("retry_on"),
+        bury_on=options.get("bury_on", ()),
+    )
+    return Draining(context, deliver, rules, hook, checked_limit(limit))
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+async def _ignore_async(_: object) -> None:
+    pass

@@ -1,9 +1,11 @@
 """Handles what is due and then ends, by the rules of a consumer, for tests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Generic, TypeVar
 
+from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
 from duequeue.consumer.settling import settle, verdict_on
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
@@ -11,6 +13,7 @@ from duequeue.events.events import ReportOutcome
 from duequeue.flows import polling
 from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
+from duequeue.port.store import Claimed
 from duequeue.verdict import Rules, as_raised
 
 T = TypeVar("T")
@@ -21,11 +24,17 @@ class Draining(Generic[T, D]):
     """One message after the other, as flows, until none is due."""
 
     def __init__(
-        self, context: Context[T], wrap: polling.Wrap[T, D], rules: Rules, limit: int
+        self,
+        context: Context[T],
+        deliver: Callable[[Context[T], Claimed, T, int], D],
+        rules: Rules,
+        hook: BurialHook[T] | AsyncBurialHook[T] | None,
+        limit: int,
     ) -> None:
-        # Its polls obey max_attempts too, as those of a consumer do.
-        self._context = replace(context, max_attempts=rules.max_attempts)
-        self._wrap = wrap
+        # As with a consumer, polls obey max_attempts too, and the hook hears of every burial.
+        on_buried = None if hook is None else hook.add
+        self._context = replace(context, max_attempts=rules.max_attempts, on_buried=on_buried)
+        self._wrap = partial(deliver, self._context)
         self._rules = rules
         self._limit = limit
         self.handled = 0

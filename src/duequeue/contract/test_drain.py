@@ -122,6 +122,44 @@ def test_a_message_that_kept_ending_its_process_is_buried_unseen(
     assert len(queue.buried(10)) == 1
 
 
+def test_rules_by_exception(queue: QueueFace) -> None:
+    queue.offer("order-7", 7)
+    assert drained(queue, raising(LookupError("no such order")), bury_on=LookupError) == 1
+    assert queue.buried(1)[0].reason.startswith("bury_on: LookupError")
+
+
+def test_the_hook_hears_of_burials(queue: Any) -> None:
+    heard: list[str] = []
+
+    async def awaited(notice: Any) -> None:
+        heard.append(notice.key)
+
+    on_buried = awaited if isinstance(queue, Blocking) else lambda notice: heard.append(notice.key)
+    queue.offer_batch([Message("order-7", 7), Message("order-8", 8)])
+    assert drained(queue, lambda _: Bury("not ours"), on_buried=on_buried) == 2
+    assert heard == ["order-7", "order-8"]
+
+
+def test_a_decorated_handler_brings_its_options(queue: Any) -> None:
+    decorate = queue.handler(max_attempts=3)
+
+    def again(_: object) -> object:
+        return Retry(timedelta(0))
+
+    async def again_awaited(_: object) -> object:
+        return Retry(timedelta(0))
+
+    cases: list[tuple[int, Any]] = [(3, {}), (2, {"max_attempts": 2})]
+    for most, options in cases:
+        queue.offer("order-7", 7)
+        if isinstance(queue, Blocking):
+            blocking: Any = queue._blocking(async_drain)  # noqa: SLF001 - the contract's own face
+            count = blocking(queue.awaited, decorate(again_awaited), **options)
+        else:
+            count = drain(queue, decorate(again), **options)
+        assert count == most
+
+
 def test_going_in_circles_ends_at_the_limit(queue: QueueFace) -> None:
     queue.offer("order-7", 7)
     calls: list[object] = []
