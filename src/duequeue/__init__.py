@@ -32,7 +32,15 @@ from duequeue.events.events import (
 )
 from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
-from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
+from duequeue.message import (
+    BurialNotice,
+    BuriedMessage,
+    Message,
+    OfferOutcome,
+    QueueStats,
+    Snapshot,
+    State,
+)
 from duequeue.payloads.typed_codec import TypedCodec
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
@@ -53,6 +61,7 @@ __all__ = [
     "AsyncQueue",
     "Backoff",
     "BoundHandler",
+    "BurialNotice",
     "Buried",
     "BuriedMessage",
     "Bury",

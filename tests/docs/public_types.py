@@ -15,6 +15,7 @@ from duequeue import (
     AsyncDelivery,
     AsyncQueue,
     BoundHandler,
+    BurialNotice,
     Buried,
     BuriedMessage,
     BytesCodec,
@@ -193,6 +194,14 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+    rules = queue.consume(
+        take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
+    )
+    assert_type(rules, Consumer[Order])
+
+
+def note_burial(notice: BurialNotice[Order]) -> None:
+    assert_type(notice.payload, Order | None)
 
 
 def crons_have_the_payload(queue: Queue[Order], config: CronMessage[Order]) -> None:
