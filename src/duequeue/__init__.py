@@ -38,6 +38,7 @@ from duequeue.message import (
     BuriedMessage,
     Message,
     OfferOutcome,
+    Page,
     QueueStats,
     Snapshot,
     State,
@@ -46,6 +47,7 @@ from duequeue.payloads.typed_codec import TypedCodec
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import QueueName, queues
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -96,9 +98,11 @@ __all__ = [
     "OfferOutcome",
     "Offered",
     "Outcome",
+    "Page",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
+    "QueueName",
     "QueueStats",
     "Retry",
     "RetryPolicy",
@@ -118,4 +122,5 @@ __all__ = [
     "UndecodablePayload",
     "log_events",
     "parse_tick_key",
+    "queues",
 ]
