@@ -19,6 +19,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
     UndecodablePayload,
+    WrongDatabase,
 )
 from duequeue.events.events import (
     Buried,
@@ -105,6 +106,7 @@ __all__ = [
     "TickKey",
     "TypedCodec",
     "UndecodablePayload",
+    "WrongDatabase",
     "log_events",
     "parse_tick_key",
 ]
