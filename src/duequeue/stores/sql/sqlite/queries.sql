@@ -8,6 +8,14 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- name: add_kind
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
+-- name: locate_tables
+-- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
+SELECT place.file
+FROM pragma_table_list('duequeue_message') AS found
+JOIN pragma_database_list AS place ON place.name = found.schema
+ORDER BY place.name != 'temp', place.seq
+LIMIT 1;
+
 -- name: offer_messages
 -- A new row has no updated_at, an updated one has, and an ignored one is not returned. The note is not
 -- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
