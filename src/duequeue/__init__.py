@@ -42,7 +42,7 @@ from duequeue.message import (
     State,
 )
 from duequeue.payloads.typed_codec import TypedCodec
-from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.retry_policy import RetryPolicy
@@ -62,6 +62,7 @@ __all__ = [
     "Backoff",
     "BoundHandler",
     "BurialNotice",
+    "BurialReason",
     "Buried",
     "BuriedMessage",
     "Bury",
