@@ -467,6 +467,13 @@ WHERE
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
+
 -- name: merge_messages
 -- This is offer_messages, but it returns only whether each row was created, and whether it was updated.
 -- There is no look_first here, because it would cost more than it saves.
