@@ -1,8 +1,9 @@
 """DueQueue delivers messages when they are due."""
 
+from duequeue import testing as testing
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
+from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
 from duequeue.consumer.bound_handler import BoundHandler
 from duequeue.consumer.consumer import Consumer
 from duequeue.consumer.consumer_async import AsyncConsumer
@@ -19,6 +20,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
     UndecodablePayload,
+    WrongDatabase,
 )
 from duequeue.events.events import (
     Buried,
@@ -33,6 +35,7 @@ from duequeue.events.events import (
 from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
 from duequeue.message import (
+    BurialNotice,
     BuriedMessage,
     Message,
     OfferOutcome,
@@ -41,7 +44,8 @@ from duequeue.message import (
     Snapshot,
     State,
 )
-from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.payloads.typed_codec import TypedCodec
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import QueueName, queues
@@ -61,6 +65,8 @@ __all__ = [
     "AsyncQueue",
     "Backoff",
     "BoundHandler",
+    "BurialNotice",
+    "BurialReason",
     "Buried",
     "BuriedMessage",
     "Bury",
@@ -116,6 +122,7 @@ __all__ = [
     "TickKey",
     "TypedCodec",
     "UndecodablePayload",
+    "WrongDatabase",
     "log_events",
     "parse_tick_key",
     "queues",

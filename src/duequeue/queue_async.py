@@ -15,8 +15,10 @@ from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.consumer.burial_hook import AsyncOnBuried
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
+from duequeue.cron.scheduler_async import after_due_crons
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
@@ -31,14 +33,20 @@ from duequeue.flows import (
     rescheduling,
     settling,
 )
-from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
+from duequeue.flows.arguments import (
+    ExceptionTypes,
+    check_workers,
+    checked_rules,
+    refuse_borrowed,
+)
 from duequeue.flows.context import Context
 from duequeue.flows.opening import QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
-from duequeue.process.lifetime import Lifetime
+from duequeue.process.loop_lifetime import LoopLifetime
+from duequeue.process.opened import Opened
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -47,7 +55,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class AsyncQueue(AsyncClosing, Generic[T]):
+class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     """The same queue as `Queue`, with the same names, awaited.
 
     Safe to share among the tasks of one event loop.
@@ -57,10 +65,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._backend = backend
         self._context = context
         self._session = session
-        self._lifetime = Lifetime(f"queue {context.name!r}")
-        self._perform = performer_async(session, self._lifetime.check)
+        self._lifetime = LoopLifetime(f"queue {context.name!r}")
+        perform = performer_async(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(AsyncDelivery, self._drive, context)
-        self._cron = AsyncCron(self._drive, context)
+        self._cron = AsyncCron(self._drive, partial(drive_async, perform=perform), context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._closing: asyncio.Task[None] | None = None
 
@@ -274,6 +283,10 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         batch: int = 100,
         backoff: Backoff | None = None,
         max_attempts: int | None = None,
+        timeout: timedelta | None = None,
+        retry_on: ExceptionTypes | None = None,
+        bury_on: ExceptionTypes = (),
+        on_buried: AsyncOnBuried[T] | None = None,
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
 
@@ -286,13 +299,21 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return AsyncConsumer(
             self._context,
             self._perform,
-            self._wrap,
+            partial(AsyncDelivery, self._drive),
             self._lifetime,
             handler,
             register=self._consumers.add,
             concurrency=concurrency,
             batch=batch,
-            rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
+            rules=checked_rules(
+                backoff,
+                max_attempts,
+                self._context.max_attempts,
+                timeout=timeout,
+                retry_on=retry_on,
+                bury_on=bury_on,
+            ),
+            on_buried=on_buried,
         )
 
     @overload

@@ -1,10 +1,13 @@
 """A function that `@queue.handler` has tied to its queue."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial, update_wrapper
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.backoff import Backoff
+from duequeue.flows.arguments import ExceptionTypes
+from duequeue.message import BurialNotice
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -18,6 +21,10 @@ class ConsumerOptions(TypedDict, total=False):
     batch: int
     backoff: Backoff | None
     max_attempts: int | None
+    timeout: timedelta | None
+    retry_on: ExceptionTypes | None
+    bury_on: ExceptionTypes
+    on_buried: Callable[[BurialNotice[Any]], Any] | None
 
 
 class BoundHandler(Generic[D, R, C]):

@@ -1,9 +1,9 @@
 """Passes a consumer's messages from thread to thread."""
 
 import threading
-from time import monotonic
 from typing import Generic, TypeVar
 
+from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
@@ -15,8 +15,8 @@ P = TypeVar("P", bound=LeasedMessage)
 class Handover(Generic[P]):
     """A workload and its lock, which a `with` block holds; its end wakes those who can go on."""
 
-    def __init__(self, batch: int) -> None:
-        self.workload: Workload[P] = Workload(batch)
+    def __init__(self, batch: int, late: LateHandlers | None = None) -> None:
+        self.workload: Workload[P] = Workload(batch, late)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
@@ -40,11 +40,14 @@ class Handover(Generic[P]):
             self._lock.release()
 
     def next(self, handled: P | None = None, verdict: Verdict | None = None) -> P | None:
-        """Take one message back and return the next, under one lock; None once stopping."""
+        """Take one message back and return the next, under one lock.
+
+        Return None once stopping, or if another thread has taken the place of this one.
+        """
         workload = self.workload
         with self._lock:
-            if handled is not None:
-                self._finish(handled, verdict)
+            if handled is not None and not self._finish(handled, verdict):
+                return None
             while not workload.stopping:
                 if (message := workload.take()) is not None:
                     if workload.room():
@@ -57,12 +60,15 @@ class Handover(Generic[P]):
                 self._waking = False
         return None
 
-    def _finish(self, handled: P, verdict: Verdict | None) -> None:
-        self.workload.finish(handled, verdict)
+    def _finish(self, handled: P, verdict: Verdict | None) -> bool:
+        goes_on = self.workload.finish(handled, verdict)
         if self.workload.unsettled == 1:  # the keeper is already awake for later ones
             self._unsettled.notify()
         if self.workload.idle:
             self._nothing_runs.notify()
+        if self.workload.late is not None and self.workload.room():
+            self._room.notify()  # perhaps late handlers had occupied every thread
+        return goes_on
 
     def _wake_a_worker(self) -> None:
         """Wake one worker, which wakes the next when it has taken a message.
@@ -72,6 +78,12 @@ class Handover(Generic[P]):
         if self._idle_workers and not self._waking and self.workload.waiting:
             self._waking = True
             self._work.notify()
+
+    def is_late(self, message: P) -> bool:
+        """Return whether the handler of a message has run into the timeout."""
+        with self._lock:
+            late = self.workload.late
+            return late is not None and late.is_late(id(message))
 
     def await_room(self) -> int:
         """Wait for room, and return how many messages to fetch; 0 once stopping."""
@@ -99,13 +111,9 @@ class Handover(Generic[P]):
 
     def await_handlers(self, seconds: float) -> None:
         """Wait until no handler runs, time is up, or a hard stop is requested."""
-        gives_up_at = monotonic() + seconds
         with self._lock:
-            while not (self.workload.idle or self.workload.hard):
-                left = gives_up_at - monotonic()
-                if left <= 0:
-                    return
-                self._nothing_runs.wait(left)
+            # A loop in this block itself could leave it locked after a Ctrl-C; see `Pool`.
+            self._nothing_runs.wait_for(lambda: self.workload.idle or self.workload.hard, seconds)
 
     def await_stopped(self) -> None:
         """Wait until the consumer has stopped."""
@@ -126,8 +134,9 @@ class Handover(Generic[P]):
             self._room.notify()
         if workload.last_round:
             self._unsettled.notify()
-        if workload.hard:
+        if workload.hard or workload.idle:
             self._nothing_runs.notify()
+        if workload.hard:
             self._hard.set()
         if workload.stopped:
             self._stopped.set()

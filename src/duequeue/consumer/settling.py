@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
+from duequeue.events.events import Handled
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_lost
 from duequeue.flows.settling import storable
-from duequeue.instants import MILLISECOND
+from duequeue.instants import MILLISECOND, words_for
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Burial, Lease, Release
 from duequeue.verdict import (
@@ -48,6 +49,22 @@ def verdict_on(
         words = "queue %r: the backoff failed for %r, which is due again at once"
         logger.exception(words, context.name, message.key)
         return Released(timedelta(0))
+
+
+def verdict_on_late(context: Context[T], message: LeasedMessage[T], rules: Rules) -> Verdict | None:
+    """Judge a handler that has run into the timeout and still runs."""
+    error = late_error(rules)
+    verdict = verdict_on(context, message, error, rules)
+    if context.events.listeners and rules.timeout is not None:
+        about = (message.key, message.attempt, rules.timeout, verdict, error)
+        context.events.emit(Handled(context.name, *about))
+    return verdict
+
+
+def late_error(rules: Rules) -> TimeoutError:
+    """Return the error of a handler that has run into the timeout."""
+    limit = "" if rules.timeout is None else f" of {words_for(rules.timeout)}"
+    return TimeoutError(f"the handler did not end within its timeout{limit}")
 
 
 def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:

@@ -95,11 +95,16 @@ class Pool(IdleConnections[PooledConnection]):
 
     def _replace_lost(self) -> None:
         with self._replacing:
-            for number, each in enumerate(self._places):
-                if each is None or each() is None:
-                    place = WatchedPlace(self.settings, for_consumers=number == 0)
-                    self._places[number] = ref(place)
-                    (self._for_consumers if place.for_consumers else self._free).put(place)
+            # A loop in this block itself could leave it locked: since Python 3.12, an interrupt
+            # between two turns of a loop may skip the end of the `with` around it.
+            self._replace_each_lost()
+
+    def _replace_each_lost(self) -> None:
+        for number, each in enumerate(self._places):
+            if each is None or each() is None:
+                place = WatchedPlace(self.settings, for_consumers=number == 0)
+                self._places[number] = ref(place)
+                (self._for_consumers if place.for_consumers else self._free).put(place)
 
 
 _pools: Shared[Pool] = Shared()

@@ -9,6 +9,14 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- Two processes may add the same kind at once; both then find it.
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
+-- name: identify_database
+-- No two servers began at the same microsecond, and a copy of a server has begun by itself. Nothing here
+-- fails if the tables are missing, because that would end a caller's transaction.
+SELECT
+    CAST(extract(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS bigint),
+    (SELECT CAST(oid AS bigint) FROM pg_database WHERE datname = current_database()),
+    CAST(CAST(to_regclass('duequeue_message') AS oid) AS bigint);
+
 -- name: offer_messages
 -- Ids are drawn in input order, because messages due at the same instant are delivered in insertion
 -- order. Rows are locked in key order, as by every statement here that locks several, so that no two
@@ -653,6 +661,13 @@ WHERE
 
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: merge_messages
 -- This is offer_messages for a whole batch, but it returns only the numbers of created and updated

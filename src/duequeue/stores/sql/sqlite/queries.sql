@@ -8,6 +8,14 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- name: add_kind
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
+-- name: locate_tables
+-- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
+SELECT place.file
+FROM pragma_table_list('duequeue_message') AS found
+JOIN pragma_database_list AS place ON place.name = found.schema
+ORDER BY place.name != 'temp', place.seq
+LIMIT 1;
+
 -- name: offer_messages
 -- A new row has no updated_at, an updated one has, and an ignored one is not returned. The note is not
 -- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
@@ -458,6 +466,13 @@ WHERE
 
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: merge_messages
 -- This is offer_messages, but it returns only whether each row was created, and whether it was updated.
