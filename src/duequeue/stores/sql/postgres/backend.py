@@ -93,3 +93,11 @@ class PostgresBackend:
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
         """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)
+
+    def read_only_session(self) -> Session:
+        """Use a pool of connections, since to connect changes nothing."""
+        return self.session()
+
+    def kinds(self) -> Steps[list[str]]:
+        """Look the kinds up, unless there are no tables."""
+        return opening.list_kinds()

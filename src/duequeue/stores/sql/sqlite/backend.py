@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+from duequeue.errors import SchemaError
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
@@ -86,3 +87,13 @@ class SqliteBackend:
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
         """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)
+
+    def read_only_session(self) -> Session:
+        """Open the file to read, and do not create it."""
+        return SqliteSession(self._path, self._synchronous, read_only=True)
+
+    def kinds(self) -> Steps[list[str]]:
+        """Look the kinds up, unless there is no file or there are no tables."""
+        if not Path(self._path).exists():
+            raise SchemaError(f"there is no file {self._path}: open a queue in it to create it")
+        return (yield from opening.list_kinds())

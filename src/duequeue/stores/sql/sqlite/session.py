@@ -42,6 +42,10 @@ NOT_AWAITED = frozenset({"claim_messages"})
 READS = frozenset(
     {
         "find_message",
+        "list_messages",
+        "list_messages_by_key",
+        "count_keys",
+        "last_burial",
         "count_messages",
         "next_due",
         "earliest_due",
@@ -52,6 +56,7 @@ READS = frozenset(
         "bound_history_day",
         "read_history_day",
         "list_kinds",
+        "count_burial_reasons",
     }
 )
 
@@ -80,10 +85,14 @@ class SqliteSession:
     Statements that only read do not wait for a writer, of this process or another.
     """
 
-    def __init__(self, path: str, synchronous: str, mode: int = DEFAULT_MODE) -> None:
+    def __init__(
+        self, path: str, synchronous: str, mode: int = DEFAULT_MODE, *, read_only: bool = False
+    ) -> None:
         self.path = path
         self._synchronous = synchronous
         connect = partial(_connect, path, synchronous, mode)
+        if read_only:
+            connect = partial(_connect_read_only, path)
         file = DatabaseFile(path)
         self._writer = FileConnection(file, connect)
         self._reader = FileConnection(file, connect)
@@ -229,6 +238,14 @@ def _connect(path: str, synchronous: str, mode: int) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _connect_read_only(path: str) -> sqlite3.Connection:
+    """Connect to a file that may belong to somebody else, so not even a pragma is set."""
+    uri = f"{Path(path).as_uri()}?mode=ro"
+    return sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
 
 
 def _create(path: str, mode: int) -> None:
