@@ -20,6 +20,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
     UndecodablePayload,
+    WrongDatabase,
 )
 from duequeue.events.events import (
     Buried,
@@ -38,14 +39,16 @@ from duequeue.message import (
     BuriedMessage,
     Message,
     OfferOutcome,
+    Page,
     QueueStats,
     Snapshot,
     State,
 )
 from duequeue.payloads.typed_codec import TypedCodec
-from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import QueueName, queues
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -63,6 +66,7 @@ __all__ = [
     "Backoff",
     "BoundHandler",
     "BurialNotice",
+    "BurialReason",
     "Buried",
     "BuriedMessage",
     "Bury",
@@ -96,9 +100,11 @@ __all__ = [
     "OfferOutcome",
     "Offered",
     "Outcome",
+    "Page",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
+    "QueueName",
     "QueueStats",
     "Retry",
     "RetryPolicy",
@@ -116,6 +122,8 @@ __all__ = [
     "TickKey",
     "TypedCodec",
     "UndecodablePayload",
+    "WrongDatabase",
     "log_events",
     "parse_tick_key",
+    "queues",
 ]
