@@ -58,7 +58,8 @@ class Tables:
             with (folder / f"{name}.parquet").open("wb") as file:
                 parquet.write_table(table, file)
             with (folder / f"{name}.csv").open("wb") as file:
-                csv.write_csv(table.rename_columns(map(_with_unit, table.column_names)), file)
+                named = [_with_unit(name) for name in table.column_names]
+                csv.write_csv(table.rename_columns(named), file)
         return names
 
 
