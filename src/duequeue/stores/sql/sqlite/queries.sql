@@ -8,7 +8,7 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- name: add_kind
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
--- name: locate_tables
+-- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
 SELECT place.file
 FROM pragma_table_list('duequeue_message') AS found
