@@ -128,10 +128,22 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         *,
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> OfferOutcome:
-        """Put a message in, due at an instant, after a delay, or now."""
+        """Put a message in, due at an instant, after a delay, or now.
+
+        From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+        """
         return await self._drive(
-            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+            offering.offer(
+                self._context,
+                key,
+                payload,
+                due,
+                replace=replace,
+                headers=headers,
+                expires=expires,
+            )
         )
 
     async def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:

@@ -38,6 +38,22 @@ def due_millis(due: datetime | timedelta | None, now: int) -> int:
     return instant
 
 
+def expiry_millis(expires: datetime | timedelta, due_at: int, now: int) -> int:
+    """Return the instant that `expires` means at `now`, which must come after the due time."""
+    if isinstance(expires, datetime):
+        instant = to_millis(expires, "expires")
+    elif isinstance(expires, timedelta):
+        instant = now + expires // MILLISECOND
+    else:
+        found = type(expires).__name__
+        raise TypeError(f"expires must be a datetime, a timedelta or None, not {found}")
+    if instant > LATEST:
+        raise ValueError(f"expires must lie in the years 1 to 9999 of UTC, but it is {expires!r}")
+    if instant <= due_at:
+        raise ValueError(f"expires must come after the due time, but it is {expires!r}")
+    return instant
+
+
 def checked_limit(limit: int) -> int:
     """Return a limit that every database can count to."""
     if type(limit) is not int:

@@ -112,6 +112,7 @@ def _snapshot(context: Context[T], key: str, found: StoredMessage | StoredBurial
         headers=decode_headers(found.headers, key),
         leased_until=_lease_end(found, key) if state is State.LEASED else None,
         reason=found.reason if isinstance(found, StoredBurial) else None,
+        expires_at=None if isinstance(found, StoredBurial) else _nearest_or_none(found.expires_at),
     )
 
 

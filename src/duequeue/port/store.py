@@ -32,6 +32,7 @@ class Record(NamedTuple):
     due_at: int
     headers: str | None = None
     replace: bool = True
+    expires_at: int | None = None
 
 
 class Lease(NamedTuple):
@@ -61,6 +62,13 @@ class Burial(NamedTuple):
     reason: str
 
 
+class Expiry(NamedTuple):
+    """A leased message to remove because it has expired, and how often it was delivered."""
+
+    lease: Lease
+    attempts: int
+
+
 class Extended(NamedTuple):
     """The ids of the leases that were extended, and of those that another transaction has locked.
 
@@ -81,6 +89,7 @@ class Claimed(NamedTuple):
     attempt: int
     headers: str | None
     due_at: int
+    expires_at: int | None = None
 
 
 class StoredMessage(NamedTuple):
@@ -92,6 +101,7 @@ class StoredMessage(NamedTuple):
     leased_until: int
     attempts: int
     headers: str | None
+    expires_at: int | None = None
 
 
 class StoredBurial(NamedTuple):
@@ -140,6 +150,12 @@ class Store(Protocol):
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""
+
+    def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
+        """Lease the expired messages among the `limit` that are due first, to remove them."""
+
+    def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
+        """Delete the messages that are still held, because they have expired."""
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""

@@ -28,6 +28,11 @@ class MemorySettling:
         self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
         return self._table.remove(entry)
 
+    def expire(self, entry: MemoryMessage, attempts: int, now: int) -> int:
+        """Remove a message that has expired, and return its id."""
+        self._keep(entry, Outcome.EXPIRED, now, None, attempts)
+        return self._table.remove(entry)
+
     def drop(self, entry: MemoryMessage, now: int) -> int:
         """Remove a message, and return its id."""
         self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)

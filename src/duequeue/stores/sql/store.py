@@ -12,6 +12,7 @@ from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
+    Expiry,
     Extended,
     Lease,
     Record,
@@ -109,8 +110,20 @@ class SqlStore:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
         return [
-            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:], row[0])) for row in rows
+            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:7], row[0], row[7]))
+            for row in rows
         ]
+
+    def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
+        """Claim from the beginning; a lease that is not used is found by the next sweep."""
+        lease = {"now": now, "until": until, "token": token, "limit": limit}
+        rows: list[Row] = yield Query("claim_expired", {**self._kind, **lease})
+        return [Expiry(Lease(row[0], token, now, row[1]), row[2]) for row in rows]
+
+    def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
+        """Delete by id and token."""
+        rows = yield from self._settling.expire(expiries, now)
+        return self._settled(rows, [expiry.lease for expiry in expiries])
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete by id and token."""
@@ -156,9 +169,11 @@ class SqlStore:
         """Look among the live and the buried messages, and prefer a live one."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
         found: StoredMessage | StoredBurial | None = None
-        for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
-            if buried_at is None:
-                return StoredMessage(payload, asked_at, due_at, leased_until, attempts, headers)
+        for payload, asked_at, attempts, headers, due_at, until, expires_at, *burial in rows:
+            if burial[1] is None:
+                about = (due_at, until, attempts, headers, expires_at)
+                return StoredMessage(payload, asked_at, *about)
+            reason, buried_at = burial
             found = StoredBurial(key, payload, asked_at, attempts, reason, buried_at, headers)
         return found
 

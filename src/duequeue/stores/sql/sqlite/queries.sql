@@ -13,13 +13,17 @@ INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 -- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
 -- not lock single rows.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, expires_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT excluded.expires_at
+    )
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
@@ -33,7 +37,22 @@ WHERE id IN (
     ORDER BY due_at, id
     LIMIT :limit
 )
-RETURNING due_at, id, key, payload, asked_at, attempt, headers;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at;
+
+-- name: claim_expired
+-- This leases the expired ones among the messages that are due first, so that one more statement can
+-- remove them.
+UPDATE duequeue_message SET leased_until = :until, lease_token = :token
+WHERE id IN (
+    SELECT first.id FROM (
+        SELECT id, expires_at FROM duequeue_message
+        WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+        ORDER BY due_at, id
+        LIMIT :limit
+    ) AS first
+    WHERE first.expires_at <= :now
+)
+RETURNING id, key, attempt;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial.
@@ -63,10 +82,11 @@ FROM duequeue_message WHERE id = :id AND lease_token = :token AND key = :key;
 -- name: find_message
 -- This finds the live message and the newest burial in one statement, because between two statements
 -- one could become the other.
-SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
+SELECT payload, asked_at, attempt, headers, due_at, leased_until, expires_at,
+    NULL AS reason, NULL AS buried_at
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
 UNION ALL
-SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at
+SELECT payload, asked_at, attempts, headers, NULL, NULL, NULL, reason, buried_at
 FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
@@ -264,14 +284,18 @@ ORDER BY cron.prefix;
 -- This is offer_messages, but an updated row also stores what it was before. That fires the trigger
 -- which adds it to the history.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, expires_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT excluded.expires_at
+    )
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: remove_messages_with_history
@@ -285,6 +309,11 @@ WHERE message_id = :id AND lease_token = :token RETURNING :id;
 -- This is the second half of a burial, which decides how many attempts count.
 UPDATE duequeue_settling
 SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts
+WHERE message_id = :id AND lease_token = :token RETURNING :id;
+
+-- name: remove_expired_with_history
+-- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
+UPDATE duequeue_settling SET outcome = 'expired', settled_at = :now, attempts = :attempts
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: drop_message_with_history
@@ -389,9 +418,13 @@ INSERT INTO duequeue_message AS stored
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: merge_messages_with_history
@@ -402,10 +435,14 @@ INSERT INTO duequeue_message AS stored
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: list_staged
@@ -436,11 +473,14 @@ WHERE TRUE
 ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE
     excluded.replaced_attempts IS NULL
-    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: merge_staged_with_history
@@ -461,12 +501,15 @@ WHERE TRUE
 ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     excluded.replaced_attempts IS NULL
-    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: empty_stage
