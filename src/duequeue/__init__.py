@@ -1,8 +1,9 @@
 """DueQueue delivers messages when they are due."""
 
+from duequeue import testing as testing
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
+from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
 from duequeue.consumer.bound_handler import BoundHandler
 from duequeue.consumer.consumer import Consumer
 from duequeue.consumer.consumer_async import AsyncConsumer
@@ -19,6 +20,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
     UndecodablePayload,
+    WrongDatabase,
 )
 from duequeue.events.events import (
     Buried,
@@ -38,13 +40,17 @@ from duequeue.message import (
     BuriedMessage,
     Message,
     OfferOutcome,
+    Page,
     QueueStats,
     Snapshot,
     State,
 )
+from duequeue.payloads.typed_codec import TypedCodec
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import QueueName, queues
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -96,10 +102,13 @@ __all__ = [
     "OfferOutcome",
     "Offered",
     "Outcome",
+    "Page",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
+    "QueueName",
     "QueueStats",
+    "Retention",
     "Retry",
     "RetryPolicy",
     "Schedule",
@@ -116,6 +125,8 @@ __all__ = [
     "TickKey",
     "TypedCodec",
     "UndecodablePayload",
+    "WrongDatabase",
     "log_events",
     "parse_tick_key",
+    "queues",
 ]

@@ -1,13 +1,14 @@
 """The errors that DueQueue raises.
 
     DueQueueError
-    ├── QueueClosed            the queue was closed, or opened before a fork; open it again
+    ├── QueueClosed            it was closed, or opened before a fork or in another event loop
     ├── UndecodablePayload     the queue's codec cannot read a stored payload
     ├── PayloadTooLarge        also a ValueError
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
     └── StoreError             the database refused; chained to the driver's own error
         ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
-        └── SchemaError        the tables are missing, changed by hand, or newer than this code
+        ├── SchemaError        the tables are missing, changed by hand, or newer than this code
+        └── WrongDatabase      also a ValueError; `within` got a connection to another database
 
 Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
 """
@@ -18,7 +19,7 @@ class DueQueueError(Exception):
 
 
 class QueueClosed(DueQueueError):
-    """The queue was closed before or during this call, or it belongs to another process."""
+    """The queue was closed before or during this call, or belongs to another process or loop."""
 
 
 class UndecodablePayload(DueQueueError):
@@ -43,3 +44,7 @@ class StoreUnavailable(StoreError):
 
 class SchemaError(StoreError):
     """The database's tables are not the ones this code works with."""
+
+
+class WrongDatabase(StoreError, ValueError):
+    """The connection given to `within` does not lead to the tables of the queue."""

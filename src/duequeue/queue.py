@@ -1,5 +1,6 @@
 """The blocking face of a queue."""
 
+import builtins
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -17,11 +18,21 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.consumer.burial_hook import OnBuried
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
+from duequeue.cron.scheduler import after_due_crons
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Events
-from duequeue.flows import inspecting, offering, opening, polling, settling
+from duequeue.flows import (
+    burials,
+    inspecting,
+    listing,
+    offering,
+    opening,
+    polling,
+    rescheduling,
+    settling,
+)
 from duequeue.flows.arguments import (
     ExceptionTypes,
     check_workers,
@@ -30,10 +41,12 @@ from duequeue.flows.arguments import (
 )
 from duequeue.flows.context import Context
 from duequeue.flows.opening import QueueOptions
-from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
+from duequeue.process.opened import Opened
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -42,7 +55,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Queue(Closing, Generic[T]):
+class Queue(Opened, Closing, Generic[T]):
     """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.
@@ -53,9 +66,10 @@ class Queue(Closing, Generic[T]):
         self._context = context
         self._session = session
         self._lifetime = Lifetime(f"queue {context.name!r}")
-        self._perform = performer(session, self._lifetime.check)
+        perform = performer(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(Delivery, self._drive, context)
-        self._cron = Cron(self._drive, context)
+        self._cron = Cron(self._drive, partial(drive, perform=perform), context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
 
     # This is a type variable of the method, because type checkers cannot solve the class's here.
@@ -72,7 +86,7 @@ class Queue(Closing, Generic[T]):
     ) -> "Queue[Any]": ...
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the options of a queue
         cls,
         url: str,
         name: str,
@@ -85,6 +99,7 @@ class Queue(Closing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
+        retention: Retention | None = None,
     ) -> "Queue[Any]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
         backend = backend_for(url)
@@ -99,6 +114,7 @@ class Queue(Closing, Generic[T]):
             max_attempts=max_attempts,
             migrate=migrate,
             history=history,
+            retention=retention,
         )
         session = backend.session()
         try:
@@ -148,7 +164,7 @@ class Queue(Closing, Generic[T]):
             )
         )
 
-    def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
+    def offer_batch(self, messages: Iterable[Message[T]]) -> builtins.list[OfferOutcome]:
         """Offer many messages in a few round trips, as if one by one in this order."""
         return self._drive(offering.offer_batch(self._context, messages))
 
@@ -157,7 +173,7 @@ class Queue(Closing, Generic[T]):
         found = self._drive(polling.try_poll_many(self._context, self._wrap, 1))
         return found[0] if found else None
 
-    def try_poll_many(self, limit: int) -> list[Delivery[T]]:
+    def try_poll_many(self, limit: int) -> builtins.list[Delivery[T]]:
         """Lease up to `limit` due messages, in due order."""
         return self._drive(polling.try_poll_many(self._context, self._wrap, limit))
 
@@ -172,7 +188,9 @@ class Queue(Closing, Generic[T]):
         found = self._drive(polling.poll_many(self._context, self._wrap, 1, timeout))
         return found[0] if found else None
 
-    def poll_many(self, limit: int, timeout: timedelta | float | None = None) -> list[Delivery[T]]:
+    def poll_many(
+        self, limit: int, timeout: timedelta | float | None = None
+    ) -> builtins.list[Delivery[T]]:
         """Wait until messages are due and lease up to `limit`; return [] after the timeout."""
         return self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
 
@@ -188,6 +206,35 @@ class Queue(Closing, Generic[T]):
         """Return whether a key is in the queue, leased or not."""
         return self._drive(inspecting.contains(self._context, key))
 
+    def list(
+        self,
+        state: State | str | None = None,
+        prefix: str | None = None,
+        due_from: datetime | None = None,
+        due_to: datetime | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[T]:
+        """List the messages in the queue, in due order, a page at a time.
+
+        A state, the beginning of the key, and a first due time and one to stop before select them.
+        `after` is the `next` of the page before.
+        """
+        return self._drive(
+            listing.list_page(self._context, state, prefix, due_from, due_to, after, limit)
+        )
+
+    def reschedule(self, key: str, due: datetime | timedelta) -> bool:
+        """Make a message due at another instant, and return whether there was one.
+
+        It keeps its payload, headers and attempts. A lease on it is revoked, as by an update.
+        """
+        return self._drive(rescheduling.reschedule(self._context, key, due))
+
+    def run_now(self, key: str) -> bool:
+        """Make a message due now, as `reschedule` does."""
+        return self._drive(rescheduling.run_now(self._context, key))
+
     def drop(self, key: str) -> bool:
         """Delete a message, leased or not, and return whether there was one."""
         return self._drive(inspecting.drop(self._context, key))
@@ -200,21 +247,48 @@ class Queue(Closing, Generic[T]):
         """Count the messages by state."""
         return self._drive(inspecting.stats(self._context))
 
-    def buried(self, limit: int) -> list[BuriedMessage[T]]:
-        """List up to `limit` buried messages, the oldest burial first."""
-        return self._drive(inspecting.buried(self._context, limit))
+    def buried(
+        self, limit: int, after: str | None = None, reason: str | None = None
+    ) -> builtins.list[BuriedMessage[T]]:
+        """List up to `limit` buried messages, the oldest burial first.
 
-    def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
-        """Put the newest burial of a key back in the queue, unless the key is already in it."""
-        return self._drive(inspecting.revive(self._context, key, due))
+        They begin after the burial with the id `after`, and have the text `reason` in their reason.
+        """
+        return self._drive(burials.buried(self._context, limit, after, reason))
+
+    def revive(
+        self,
+        key: str,
+        due: datetime | timedelta | None = None,
+        id: str | None = None,  # noqa: A002 - the name of the field
+    ) -> bool:
+        """Put a burial of a key back in the queue, unless the key is already in it.
+
+        It is the burial with this id, or else the newest one.
+        """
+        return self._drive(burials.revive(self._context, key, due, id))
+
+    def revive_all(self, reason: str | None = None, due: datetime | timedelta | None = None) -> int:
+        """Put the newest burial of every key that is not in the queue back, and count them.
+
+        Only burials with the text `reason` in their reason count.
+        """
+        return self._drive(burials.revive_all(self._context, reason, due))
+
+    def delete_buried(self, id: str) -> bool:  # noqa: A002 - the name of the field
+        """Delete one burial, and return whether there was one with this id."""
+        return self._drive(burials.delete_buried(self._context, id))
 
     def purge_buried(self, before: datetime) -> int:
         """Delete the burials before an instant, and count them."""
-        return self._drive(inspecting.purge_buried(self._context, before))
+        return self._drive(burials.purge_buried(self._context, before))
 
-    def history(self, limit: int = 100) -> list[Settled]:
-        """List up to `limit` settled messages that the history holds, the newest first."""
-        return self._drive(inspecting.history(self._context, limit))
+    def history(self, limit: int = 100, key: str | None = None) -> builtins.list[Settled]:
+        """List up to `limit` settled messages that the history holds, the newest first.
+
+        With a key, list only what became of messages with that key.
+        """
+        return self._drive(inspecting.history(self._context, limit, key))
 
     def consume(
         self,

@@ -4,7 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, assert_type
+from typing import Any, NamedTuple, TypedDict, assert_type
+
+import attrs
+from pydantic import BaseModel
 
 from duequeue import (
     AsyncConsumer,
@@ -29,7 +32,9 @@ from duequeue import (
     JsonCodec,
     Message,
     OfferOutcome,
+    Page,
     Queue,
+    QueueName,
     QueueStats,
     Settled,
     Snapshot,
@@ -37,6 +42,7 @@ from duequeue import (
     TextCodec,
     TypedCodec,
     log_events,
+    queues,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
@@ -49,6 +55,24 @@ MINUTE = timedelta(minutes=1)
 @dataclass
 class Order:
     total: int
+
+
+class Customer(BaseModel):
+    name: str
+
+
+@attrs.define
+class Line:
+    pieces: int
+
+
+class Place(NamedTuple):
+    x: float
+    y: float
+
+
+class Parcel(TypedDict):
+    weight: int
 
 
 class OrderCodec:
@@ -76,6 +100,16 @@ def the_codec_is_the_type_of_the_payload(one_or_none: TypedCodec[Order] | None) 
     assert_type(Queue.open(URL, "orders", codec=one_or_none), Queue[Order] | Queue[Any])
     with Queue.open(URL, "orders", codec=Order) as queue:
         assert_type(queue, Queue[Order])
+
+
+def every_payload_type_is_inferred() -> None:
+    assert_type(Queue.open(URL, "customers", codec=Customer), Queue[Customer])
+    assert_type(Queue.open(URL, "lines", codec=Line), Queue[Line])
+    assert_type(Queue.open(URL, "places", codec=Place), Queue[Place])
+    assert_type(Queue.open(URL, "parcels", codec=Parcel), Queue[Parcel])
+    assert_type(Queue.open(URL, "orders", codec=list[Order]), Queue[list[Order]])
+    assert_type(Queue.open(URL, "orders", codec=dict[str, Order]), Queue[dict[str, Order]])
+    assert_type(Queue.open(URL, "orders", codec=list[Customer]).poll().payload, list[Customer])
 
 
 def only_a_poll_that_may_give_up_returns_none(queue: Queue[Order]) -> None:
@@ -121,6 +155,29 @@ def a_message_has_the_payload(queue: Queue[Order]) -> None:
         assert_type(buried, BuriedMessage[Order])
         assert_type(buried.payload, Order | None)
         assert_type(buried.reason, str)
+        assert_type(buried.id, str)
+        assert_type(queue.revive(buried.key, id=buried.id), bool)
+        assert_type(queue.delete_buried(buried.id), bool)
+
+
+def a_page_has_the_payload(queue: Queue[Order]) -> None:
+    page = queue.list(state="due", prefix="order-", limit=10)
+    assert_type(page, Page[Order])
+    assert_type(page.messages, list[Snapshot[Order]])
+    assert_type(page.next, str | None)
+    assert_type(queue.list(State.FUTURE, after=page.next), Page[Order])
+    assert_type(page.messages[0].payload, Order)
+    assert_type(page.messages[0].deliver_at, datetime | None)
+    assert_type(queue.reschedule("order-7", MINUTE), bool)
+    assert_type(queue.run_now("order-7"), bool)
+    assert_type(queue.revive_all(reason="timeout"), int)
+    assert_type(queue.history(key="order-7"), list[Settled])
+
+
+def queues_have_names() -> None:
+    found = queues(URL)
+    assert_type(found, list[QueueName])
+    assert_type(found[0].payload_type, str)
 
 
 def another_payload_is_refused(queue: Queue[Order]) -> None:
@@ -163,6 +220,8 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+    assert_type(queue.offer("order-7", Order(40), expires=MINUTE), OfferOutcome)
+    assert_type(queue.poll().expires_at, datetime | None)
     rules = queue.consume(
         take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
     )
@@ -245,6 +304,8 @@ async def the_same_awaited() -> None:
         assert_type(await queue.poll_many(10), list[AsyncDelivery[Order]])
         assert_type(await queue.offer_batch([Message("7", Order(40))]), list[OfferOutcome])
         assert_type(await queue.read("order-7"), Snapshot[Order] | None)
+        assert_type(await queue.list(prefix="order-"), Page[Order])
+        assert_type(await queue.buried(10), list[BuriedMessage[Order]])
         async with await queue.poll() as delivery:
             assert_type(delivery.payload, Order)
             assert_type(await delivery.ack(), bool)

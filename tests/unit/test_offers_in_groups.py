@@ -24,7 +24,7 @@ class Caller:
     def __init__(self, queue: Queue[Any], key: str) -> None:
         context = queue._context  # noqa: SLF001
         self._flow: Flow[OfferOutcome] = offering.offer(
-            context, key, 1, None, replace=True, headers=None, expires=None
+            context, key, 1, None, replace=True, headers=None
         )
         self._perform = queue._perform  # noqa: SLF001
         self.action: Action = next(self._flow)

@@ -14,6 +14,7 @@ from duequeue.instants import (
     span_to_millis,
     to_millis,
 )
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
 
@@ -120,6 +121,15 @@ def checked_retry(retry: RetryPolicy) -> RetryPolicy:
             f"retry must be a RetryPolicy, such as RetryPolicy(budget=…), not {retry!r}"
         )
     return retry
+
+
+def checked_retention(retention: Retention | None) -> Retention | None:
+    """Return a retention, or raise for anything else."""
+    if retention is not None and not isinstance(retention, Retention):
+        raise TypeError(
+            f"retention must be a Retention, such as Retention(history=…), not {retention!r}"
+        )
+    return retention
 
 
 def checked_clock(clock: Clock) -> Clock:

@@ -35,7 +35,7 @@ def offer(
     *,
     replace: bool,
     headers: Mapping[str, str] | None,
-    expires: datetime | timedelta | None,
+    expires: datetime | timedelta | None = None,
 ) -> Flow[OfferOutcome]:
     """Offer one message."""
     now = context.now()

@@ -14,6 +14,7 @@ from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
+from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_delivered, emit_expired
 from duequeue.flows.settling import storable
@@ -38,7 +39,10 @@ logger = logging.getLogger("duequeue")
 
 def try_poll_many(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
     """Lease what is due now, at most `limit`."""
-    return _look(context, wrap, checked_limit(limit))
+    most = checked_limit(limit)
+    if context.cleaning is not None:
+        return _clean_and_look(context, wrap, most, context.cleaning)
+    return _look(context, wrap, most)
 
 
 def poll_many(
@@ -108,6 +112,8 @@ def _look_for_all(
     # Another waiter has to look at once, unless this look ends well and learns when to look next.
     look_again_at: int | None = now
     try:
+        if context.cleaning is not None:
+            yield from context.cleaning.run(context.name, context.store, now)
         if turn is Turn.REGULAR:
             earliest = yield from context.consume(
                 partial(context.store.earliest_due, now), gives_up_at
@@ -124,6 +130,13 @@ def _look_for_all(
     finally:
         if look_again_at is not None:
             context.next_look.expect(look_again_at)
+
+
+def _clean_and_look(
+    context: Context[T], wrap: Wrap[T, D], limit: int, cleaning: Cleaning
+) -> Flow[list[D]]:
+    yield from cleaning.run(context.name, context.store, context.now())
+    return (yield from _look(context, wrap, limit))
 
 
 def _look(
