@@ -46,7 +46,7 @@ from duequeue.message import (
     State,
 )
 from duequeue.payloads.typed_codec import TypedCodec
-from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import QueueName, queues
@@ -68,6 +68,7 @@ __all__ = [
     "Backoff",
     "BoundHandler",
     "BurialNotice",
+    "BurialReason",
     "Buried",
     "BuriedMessage",
     "Bury",

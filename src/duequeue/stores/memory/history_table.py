@@ -1,11 +1,13 @@
 """The history of the memory store; see `port.history_table.HistoryTable`."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TypeAlias
 
 from duequeue.drive.steps import at_once
-from duequeue.port.history_table import DayBounds, SettledRow, day_of
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow, day_of
+from duequeue.stores.memory.table import MemoryTable
 
 # Key, due time as first asked for, delivered at, settled at, attempts, outcome.
 About: TypeAlias = tuple[str, int, int | None, int, int, str]
@@ -35,7 +37,7 @@ class MemoryHistory:
 class MemoryHistoryTable:
     """The records of the settled messages of every kind in this process."""
 
-    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, object]) -> None:
+    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, MemoryTable]) -> None:
         self._history = history
         self._by_kind = by_kind
 
@@ -77,6 +79,17 @@ class MemoryHistoryTable:
     def kinds(self) -> list[str]:
         """Return every kind that has a table."""
         return sorted(self._by_kind)
+
+    @at_once
+    def burial_reasons(self, since: int, limit: int) -> list[BurialReason]:
+        """Walk over all burials."""
+        instants: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for kind, table in self._by_kind.items():
+            for buried in table.buried:
+                if buried.buried_at >= since:
+                    instants[kind, buried.reason].append(buried.buried_at)
+        found = [BurialReason(*of, len(at), max(at)) for of, at in sorted(instants.items())]
+        return sorted(found, key=lambda row: (-row.burials, -row.last_at))[:limit]
 
     def _of(self, day: int) -> Iterator[SettledRow]:
         return (row for row in self._history.rows if day_of(row.settled_at) == day)

@@ -744,6 +744,13 @@ WHERE
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
+
 -- name: merge_messages
 -- This is offer_messages for a whole batch, but it returns only the numbers of created and updated
 -- messages. The batch is sorted by key, and its rows are locked in that order. With look_first, rows

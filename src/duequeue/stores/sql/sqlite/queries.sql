@@ -8,7 +8,7 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- name: add_kind
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
--- name: locate_tables
+-- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
 SELECT place.file
 FROM pragma_table_list('duequeue_message') AS found
@@ -514,6 +514,13 @@ WHERE
 
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: merge_messages
 -- This is offer_messages, but it returns only whether each row was created, and whether it was updated.

@@ -56,6 +56,7 @@ READS = frozenset(
         "bound_history_day",
         "read_history_day",
         "list_kinds",
+        "count_burial_reasons",
     }
 )
 
