@@ -180,6 +180,8 @@ def test_a_producer_cannot_act_for_the_owner(urls: Urls) -> None:
         Queue.open(urls.producer, "orders", migrate=False) as producer,
         Queue.open(urls.owner, "orders", migrate=False) as owner,
     ):
+        # From here on, the connection is known to lead to the right tables.
+        producer.within(connection).offer("first", 1)
         connection.execute(trap)
         producer.within(connection).offer("a", 1)
         connection.commit()
