@@ -32,7 +32,9 @@ from duequeue import (
     JsonCodec,
     Message,
     OfferOutcome,
+    Page,
     Queue,
+    QueueName,
     QueueStats,
     Settled,
     Snapshot,
@@ -40,6 +42,8 @@ from duequeue import (
     TextCodec,
     TypedCodec,
     log_events,
+    queues,
+    testing,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
@@ -152,6 +156,29 @@ def a_message_has_the_payload(queue: Queue[Order]) -> None:
         assert_type(buried, BuriedMessage[Order])
         assert_type(buried.payload, Order | None)
         assert_type(buried.reason, str)
+        assert_type(buried.id, str)
+        assert_type(queue.revive(buried.key, id=buried.id), bool)
+        assert_type(queue.delete_buried(buried.id), bool)
+
+
+def a_page_has_the_payload(queue: Queue[Order]) -> None:
+    page = queue.list(state="due", prefix="order-", limit=10)
+    assert_type(page, Page[Order])
+    assert_type(page.messages, list[Snapshot[Order]])
+    assert_type(page.next, str | None)
+    assert_type(queue.list(State.FUTURE, after=page.next), Page[Order])
+    assert_type(page.messages[0].payload, Order)
+    assert_type(page.messages[0].deliver_at, datetime | None)
+    assert_type(queue.reschedule("order-7", MINUTE), bool)
+    assert_type(queue.run_now("order-7"), bool)
+    assert_type(queue.revive_all(reason="timeout"), int)
+    assert_type(queue.history(key="order-7"), list[Settled])
+
+
+def queues_have_names() -> None:
+    found = queues(URL)
+    assert_type(found, list[QueueName])
+    assert_type(found[0].payload_type, str)
 
 
 def another_payload_is_refused(queue: Queue[Order]) -> None:
@@ -204,11 +231,36 @@ def note_burial(notice: BurialNotice[Order]) -> None:
     assert_type(notice.payload, Order | None)
 
 
+class Weekly:
+    """A schedule of a user's own."""
+
+    def next_after(self, instant: datetime) -> datetime:
+        return Daily(["07:00"], weekdays=["mon"]).next_after(instant)
+
+
+async def tests_have_the_payload(queue: Queue[Order], awaited: AsyncQueue[Order]) -> None:
+    assert_type(testing.delivery("order-7", Order(40)), testing.LoneDelivery[Order])
+    assert_type(testing.delivery("order-7", Order(40), attempt=2).payload, Order)
+    assert_type(testing.delivery("order-7", Order(40)).queue, Queue[Order])
+    take_order(testing.delivery("order-7", Order(40)))
+    assert_type(testing.drain(queue, take_order, max_attempts=3), int)
+    lone = await testing.async_delivery("order-7", Order(40))
+    assert_type(lone, testing.AsyncLoneDelivery[Order])
+
+    async def take(delivery: AsyncDelivery[Order]) -> int:
+        return delivery.payload.total
+
+    assert_type(await testing.async_drain(awaited, take), int)
+
+
 def crons_have_the_payload(queue: Queue[Order], config: CronMessage[Order]) -> None:
     daily = Daily(["07:00"], zone="Europe/Berlin")
     handle = queue.cron.install_daily_schedule("report", daily, Order(40))
     assert_type(handle, CronHandle)
     assert_type(queue.cron.install_periodic_tick("sweep", MINUTE, order_at), CronHandle)
+    own = queue.cron.install_schedule("own", Weekly(), Order(40), jitter=MINUTE, headers={"a": "b"})
+    assert_type(own, CronHandle)
+    assert_type(queue.cron.run_now("own"), bool)
     assert_type(queue.cron.list(), list[CronStatus])
     assert_type(config.payload, Order)
 
@@ -276,6 +328,8 @@ async def the_same_awaited() -> None:
         assert_type(await queue.poll_many(10), list[AsyncDelivery[Order]])
         assert_type(await queue.offer_batch([Message("7", Order(40))]), list[OfferOutcome])
         assert_type(await queue.read("order-7"), Snapshot[Order] | None)
+        assert_type(await queue.list(prefix="order-"), Page[Order])
+        assert_type(await queue.buried(10), list[BuriedMessage[Order]])
         async with await queue.poll() as delivery:
             assert_type(delivery.payload, Order)
             assert_type(await delivery.ack(), bool)

@@ -102,7 +102,8 @@ SEARCHED = {
     "prefetch": "guides/long-handlers.md",
     "idempotent": "guides/writing-a-handler.md",
     "pydantic": "guides/codecs.md",
-    "asyncpg": "guides/stores.md",
+    "asyncpg": "guides/with-your-own-transaction.md",
+    "FastAPI": "guides/fastapi.md",
     "Sentry": "guides/observability.md",
     "Prometheus": "guides/observability.md",
 }

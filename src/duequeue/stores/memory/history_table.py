@@ -24,9 +24,9 @@ class MemoryHistory:
         """Add a row, under an id that is never used again."""
         self.rows.append(SettledRow(next(self._ids), kind, *about))
 
-    def newest(self, kind: str, limit: int) -> list[SettledRow]:
-        """Return rows of a kind, the one settled last first."""
-        rows = [row for row in self.rows if row.kind == kind]
+    def newest(self, kind: str, limit: int, key: str | None) -> list[SettledRow]:
+        """Return rows of a kind, or of one of its keys, the one settled last first."""
+        rows = [row for row in self.rows if row.kind == kind and key in {None, row.key}]
         return sorted(rows, key=lambda row: (row.settled_at, row.id), reverse=True)[:limit]
 
 
