@@ -337,9 +337,8 @@ class Queue(Opened, Closing, Generic[T]):
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits.
 
-        The connection is one of psycopg, sqlite3, asyncpg or aiosqlite, or the session or
-        connection of SQLAlchemy or Django that holds one. It must lead to the database of this
-        queue.
+        The connection is one of psycopg, sqlite3, asyncpg or aiosqlite, or an object of SQLAlchemy
+        or Django that holds one. It must lead to the database of this queue.
         """
         self._lifetime.check()
         session = self._backend.borrow(connection)
