@@ -46,6 +46,7 @@ from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.opened import Opened
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -85,7 +86,7 @@ class Queue(Opened, Closing, Generic[T]):
     ) -> "Queue[Any]": ...
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the options of a queue
         cls,
         url: str,
         name: str,
@@ -98,6 +99,7 @@ class Queue(Opened, Closing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
+        retention: Retention | None = None,
     ) -> "Queue[Any]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
         backend = backend_for(url)
@@ -112,6 +114,7 @@ class Queue(Opened, Closing, Generic[T]):
             max_attempts=max_attempts,
             migrate=migrate,
             history=history,
+            retention=retention,
         )
         session = backend.session()
         try:
@@ -143,10 +146,22 @@ class Queue(Opened, Closing, Generic[T]):
         *,
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> OfferOutcome:
-        """Put a message in, due at an instant, after a delay, or now."""
+        """Put a message in, due at an instant, after a delay, or now.
+
+        From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+        """
         return self._drive(
-            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+            offering.offer(
+                self._context,
+                key,
+                payload,
+                due,
+                replace=replace,
+                headers=headers,
+                expires=expires,
+            )
         )
 
     def offer_batch(self, messages: Iterable[Message[T]]) -> builtins.list[OfferOutcome]:

@@ -221,6 +221,8 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+    assert_type(queue.offer("order-7", Order(40), expires=MINUTE), OfferOutcome)
+    assert_type(queue.poll().expires_at, datetime | None)
     rules = queue.consume(
         take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
     )

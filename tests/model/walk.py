@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
@@ -38,7 +38,20 @@ spans = st.sampled_from([0, 1, 1.5, 4_999, 5_000, 10_000, 15_000]).map(
 )
 offsets = spans | spans.map(lambda span: -span)
 headers = st.sampled_from([None, {"trace": "1"}, {"trace": "2"}])
-messages = st.builds(Message, keys, payloads, offsets, st.booleans(), headers)
+
+
+def expiring(message: Message[str], lasts: timedelta | None) -> Message[str]:
+    """Return a message that expires some time after it is due."""
+    assert isinstance(message.due, timedelta)
+    return replace(message, expires=None if lasts is None else message.due + lasts)
+
+
+lasting = st.none() | st.sampled_from([1, 5_000, 10_000]).map(
+    lambda millis: timedelta(milliseconds=millis)
+)
+messages = st.builds(
+    expiring, st.builds(Message, keys, payloads, offsets, st.booleans(), headers), lasting
+)
 
 SETTLEMENTS: dict[str, Callable[[DeliveryFace, timedelta], bool]] = {
     "ack": lambda delivery, _: delivery.ack(),
@@ -94,9 +107,16 @@ class Walk(RuleBasedStateMachine):
         # Instants seen before come again, or an offer would hardly ever equal what is stored.
         assert isinstance(message.due, timedelta)
         due = self.instants[origin % len(self.instants)] + message.due
+        assert not isinstance(message.expires, datetime)
+        expires = None if message.expires is None else due + (message.expires - message.due)
         self.both(
             lambda queue: queue.offer(
-                message.key, message.payload, due, replace=message.replace, headers=message.headers
+                message.key,
+                message.payload,
+                due,
+                replace=message.replace,
+                headers=message.headers,
+                expires=expires,
             )
         )
 
@@ -247,6 +267,7 @@ def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:
             one.delivered_at,
             one.lease_until,
             one.headers,
+            one.expires_at,
         )
         for one in deliveries
     ]

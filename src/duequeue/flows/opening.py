@@ -15,14 +15,17 @@ from duequeue.flows.arguments import (
     checked_clock,
     checked_flag,
     checked_max_attempts,
+    checked_retention,
     checked_retry,
 )
+from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
 from duequeue.process.shared import Shared
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
@@ -40,6 +43,7 @@ class QueueOptions(TypedDict, total=False):
     max_attempts: int | None
     migrate: bool
     history: bool
+    retention: Retention | None
 
 
 _bells = Shared(Bell)
@@ -60,6 +64,7 @@ class Opening(Generic[T]):
     max_attempts: int | None
     migrate: bool
     history: bool
+    retention: Retention | None
 
     def flow(self) -> Flow[Context[T]]:
         """Make the store ready."""
@@ -99,10 +104,11 @@ class Opening(Generic[T]):
             lease=self.lease,
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
+            cleaning=None if self.retention is None else Cleaning(self.retention),
         )
 
 
-def checked(
+def checked(  # noqa: PLR0913 - the options of a queue
     backend: Backend,
     name: str,
     *,
@@ -114,6 +120,7 @@ def checked(
     max_attempts: int | None,
     migrate: bool,
     history: bool,
+    retention: Retention | None = None,
 ) -> Opening[Any]:
     """Check the arguments of `open`."""
     return Opening(
@@ -127,4 +134,5 @@ def checked(
         max_attempts=checked_max_attempts(max_attempts),
         migrate=checked_flag(migrate, "migrate"),
         history=checked_flag(history, "history"),
+        retention=checked_retention(retention),
     )

@@ -25,9 +25,9 @@ _UNITS = (
 class Schedule(Protocol):
     """Anything that knows the instant that comes next.
 
-    The answer must depend on the given instant alone, so that every node finds the same ticks. A
-    schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a method
-    `describe()`, which returns one line for people.
+    Its ticks must be the same from whichever instant it is asked, because every node asks at other
+    instants. A schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a
+    method `describe()`, which returns one line for people.
     """
 
     def next_after(self, instant: datetime) -> datetime:
