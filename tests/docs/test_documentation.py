@@ -90,6 +90,32 @@ def test_the_reference_names_every_public_name() -> None:
     assert sorted(set(public) - set(named.findall(reference))) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_table_escapes_a_bar(page: Path) -> None:
+    """The site would show the backslash, although other renderers do not."""
+    assert r"\|" not in _FENCE.sub("", page.read_text("utf-8"))
+
+
+# Words that people search for, and the page that must have them.
+SEARCHED = {
+    "dead letter": "guides/retries-and-buried-messages.md",
+    "visibility timeout": "guides/long-handlers.md",
+    "prefetch": "guides/long-handlers.md",
+    "idempotent": "guides/writing-a-handler.md",
+    "pydantic": "guides/codecs.md",
+    "asyncpg": "guides/with-your-own-transaction.md",
+    "FastAPI": "guides/fastapi.md",
+    "Sentry": "guides/observability.md",
+    "Prometheus": "guides/observability.md",
+}
+
+
+@pytest.mark.parametrize(("word", "page"), SEARCHED.items(), ids=SEARCHED)
+def test_words_that_people_search_for_are_where_they_belong(word: str, page: str) -> None:
+    assert word in (DOCS / page).read_text("utf-8")
+    assert word in (DOCS / "words.md").read_text("utf-8")
+
+
 def test_the_site_lists_every_page() -> None:
     site = (ROOT / "mkdocs.yml").read_text("utf-8")
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
