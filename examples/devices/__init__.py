@@ -1,0 +1,1 @@
+"""A device cloud: every device of a fleet gets its instruction at 07:00, local time."""

@@ -1,0 +1,1 @@
+"""A payment service on FastAPI and SQLAlchemy: an order that nobody pays expires."""

@@ -1,0 +1,1 @@
+"""A data team: reminders from a table, delivered by Spark, and how late each one was."""

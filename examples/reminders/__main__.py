@@ -1,0 +1,71 @@
+"""Schedule reminders from a DataFrame, deliver them, and report: `python -m examples.reminders`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from duequeue.pipeline import Received, archive, deliver, report
+from duequeue.spark import local_session, offer
+
+QUEUE = "reminders"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run all steps in one folder."""
+    parser = argparse.ArgumentParser(prog="examples.reminders", description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000, help="how many reminders")
+    parser.add_argument("--folder", type=Path, default=Path("build", "reminders"))
+    given = parser.parse_args(arguments)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    spark = local_session("reminders")
+    run(spark, given.folder.absolute(), given.rows)
+    spark.stop()
+
+
+def run(spark: SparkSession, folder: Path, rows: int) -> None:
+    """Offer, deliver, archive and report."""
+    url = f"sqlite:///{folder / 'reminders.db'}"
+    print(offer(reminders(spark, rows), url=url, queue=QUEUE))
+    delivered = deliver(
+        spark,
+        url=url,
+        queue=QUEUE,
+        handler=send,
+        checkpoint=folder / "checkpoint",
+        results=folder / "sent",
+        history="true",
+    )
+    print(delivered)
+    archive(spark, url=url, folder=folder / "history", include_today=True)
+    show_lateness(spark, folder / "history")
+    print(report(spark, folder=folder / "report", archive=folder / "history", url=url).page)
+
+
+def reminders(spark: SparkSession, rows: int) -> DataFrame:
+    """Return one reminder per customer, due within the last hour, as a table would have them."""
+    return spark.range(rows).selectExpr(
+        "concat('customer-', id) AS key",
+        "to_json(struct(id AS customer, 'Your cart misses you' AS text)) AS payload",
+        "current_timestamp() - make_interval(0, 0, 0, 0, 0, 0, pmod(id, 3600)) AS due_at",
+    )
+
+
+def send(batch: list[Received]) -> list[object]:
+    """Hand a batch to the mail service, and return what is to be kept of each message."""
+    return [{"sent_to": each.payload["customer"]} for each in batch]
+
+
+def show_lateness(spark: SparkSession, history: Path) -> None:
+    """Print how late the reminders were, from the archive."""
+    spark.read.parquet(str(history)).createOrReplaceTempView("history")
+    late = "unix_millis(delivered_at) - unix_millis(due_at)"
+    spark.sql(
+        f"SELECT count(*) AS reminders, percentile({late}, 0.5) AS p50_ms, "  # noqa: S608 - no input
+        f"percentile({late}, 0.99) AS p99_ms FROM history"
+    ).show()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The example applications, run as their readers would run them."""
