@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, WrongDatabase
+from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, StoreError, WrongDatabase
 from tests.within.django_database import django_database
 
 
@@ -214,6 +214,26 @@ def test_asyncpg_must_be_in_a_transaction(postgres_url: str) -> None:
             connection = await asyncpg.connect(postgres_url)
             with pytest.raises(ValueError, match=r"async with connection\.transaction"):
                 queue.within(connection)
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_asyncpg_may_raise_an_error_with_a_code_of_the_users_own(postgres_url: str) -> None:
+    async def main() -> None:
+        async with AsyncQueue.open(postgres_url, "orders") as queue:
+            connection = await asyncpg.connect(postgres_url)
+            await connection.execute("""
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+                    BEGIN RAISE EXCEPTION 'enough' USING ERRCODE = 'HR001'; END
+                $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON duequeue_message
+                    FOR EACH ROW EXECUTE FUNCTION refuse()
+            """)
+            with pytest.raises(StoreError, match="enough") as raised:
+                async with connection.transaction():
+                    await queue.within(connection).offer("a", 1)
+            assert type(raised.value) is StoreError
             await connection.close()
 
     asyncio.run(main())
