@@ -208,6 +208,25 @@ async def open_awaiting(store: str, url: str) -> list[Any]:
     return [await asyncpg.connect(url), await psycopg.AsyncConnection.connect(url)]
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="it has no such mode")
+def test_aiosqlite_must_not_commit_each_statement_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "app.db"
+
+    async def main() -> None:
+        async with (
+            AsyncQueue.open(f"sqlite:///{file}", "orders") as queue,
+            aiosqlite.connect(file, autocommit=True) as connection,
+        ):
+            with pytest.raises(ValueError, match="execute BEGIN on it first"):
+                await queue.within(connection).offer("a", 1)
+            await connection.execute("BEGIN")
+            await queue.within(connection).offer("b", 1)
+            await connection.execute("ROLLBACK")
+            assert (await queue.stats()).total == 0
+
+    asyncio.run(main())
+
+
 def test_asyncpg_must_be_in_a_transaction(postgres_url: str) -> None:
     async def main() -> None:
         async with AsyncQueue.open(postgres_url, "orders") as queue:
