@@ -147,6 +147,18 @@ def test_a_stop_does_not_wait_for_late_handlers(
     assert is_in(queue, "slow", State.FUTURE)
 
 
+def test_a_stop_ends_with_the_timeout_of_the_last_handler(
+    queue: QueueFace, stage: Stage, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.offer("slow", 1)
+    consumer = consume(queue, timeout=10 * TIMEOUT, backoff=LATER)
+    stage.next()
+    with caplog.at_level(logging.ERROR, "duequeue.consumer"):
+        consumer.stop(grace=HOUR)
+    assert is_in(queue, "slow", State.FUTURE)
+    assert "too many handlers" not in caplog.text, "no thread is needed any more"
+
+
 def test_a_late_handler_is_reported_once(queue: QueueFace, stage: Stage, consume: Consume) -> None:
     handled: list[Handled] = []
     queue_of_either_face: Any = queue
