@@ -4,7 +4,7 @@ from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
 from duequeue.consumer.bound_handler import BoundHandler
-from duequeue.consumer.consumer import Consumer
+from duequeue.consumer.consumer import Consumer, run
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.cron.cron import Cron, CronHandle
 from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
@@ -107,4 +107,5 @@ __all__ = [
     "UndecodablePayload",
     "log_events",
     "parse_tick_key",
+    "run",
 ]

@@ -21,9 +21,16 @@ from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
-from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
+from duequeue.flows.arguments import (
+    DEFAULT,
+    Default,
+    check_workers,
+    checked_rules,
+    consumer_lease_millis,
+    refuse_borrowed,
+)
 from duequeue.flows.context import Context
-from duequeue.flows.opening import QueueOptions
+from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
@@ -42,7 +49,14 @@ class Queue(Closing, Generic[T]):
     Safe to share among threads. Close it, or use it in a `with` block.
     """
 
-    def __init__(self, backend: Backend, context: Context[T], session: Session) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        context: Context[T],
+        session: Session,
+        opening: Opening[T] | None = None,
+    ) -> None:
+        self._opening = opening
         self._backend = backend
         self._context = context
         self._session = session
@@ -72,7 +86,7 @@ class Queue(Closing, Generic[T]):
         name: str,
         *,
         codec: Codec[Any] | type[Any] | None = None,
-        lease: timedelta = timedelta(minutes=5),
+        lease: timedelta = DEFAULT_LEASE,
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
@@ -94,12 +108,7 @@ class Queue(Closing, Generic[T]):
             migrate=migrate,
             history=history,
         )
-        session = backend.session()
-        try:
-            return cls(backend, drive(checked.flow(), performer(session)), session)
-        except BaseException:
-            session.close()
-            raise
+        return open_queue(checked, cls)
 
     @property
     def name(self) -> str:
@@ -205,7 +214,8 @@ class Queue(Closing, Generic[T]):
         concurrency: int = 8,
         batch: int = 100,
         backoff: Backoff | None = None,
-        max_attempts: int | None = None,
+        max_attempts: int | Default | None = DEFAULT,
+        lease: timedelta | None = None,
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped.
 
@@ -215,7 +225,7 @@ class Queue(Closing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return Consumer(
-            self._context,
+            self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
             self._wrap,
             self._lifetime,
@@ -243,7 +253,7 @@ class Queue(Closing, Generic[T]):
         **options: Unpack[ConsumerOptions],
     ) -> object:
         """Decorate a function as this queue's handler, with the options of `consume`."""
-        return bind(self.consume, function, options)
+        return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""
@@ -281,3 +291,14 @@ class Queue(Closing, Generic[T]):
 
     def _drive(self, flow: Flow[R]) -> R:
         return drive(flow, self._perform)
+
+
+def open_queue(opening: Opening[T], make: type[Queue[T]] = Queue) -> Queue[T]:
+    """Open a queue whose arguments are checked."""
+    session = opening.backend.session()
+    try:
+        context = drive(opening.flow(), performer(session))
+        return make(opening.backend, context, session, opening)
+    except BaseException:
+        session.close()
+        raise

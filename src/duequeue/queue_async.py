@@ -21,9 +21,16 @@ from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
 from duequeue.flows import inspecting, offering, opening, polling, settling
-from duequeue.flows.arguments import check_workers, checked_rules, refuse_borrowed
+from duequeue.flows.arguments import (
+    DEFAULT,
+    Default,
+    check_workers,
+    checked_rules,
+    consumer_lease_millis,
+    refuse_borrowed,
+)
 from duequeue.flows.context import Context
-from duequeue.flows.opening import QueueOptions
+from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
@@ -43,7 +50,14 @@ class AsyncQueue(AsyncClosing, Generic[T]):
     Safe to share among the tasks of one event loop.
     """
 
-    def __init__(self, backend: Backend, context: Context[T], session: AsyncSession) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        context: Context[T],
+        session: AsyncSession,
+        opening: Opening[T] | None = None,
+    ) -> None:
+        self._opening = opening
         self._backend = backend
         self._context = context
         self._session = session
@@ -74,7 +88,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         name: str,
         *,
         codec: Codec[Any] | type[Any] | None = None,
-        lease: timedelta = timedelta(minutes=5),
+        lease: timedelta = DEFAULT_LEASE,
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
@@ -205,7 +219,8 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         concurrency: int = 8,
         batch: int = 100,
         backoff: Backoff | None = None,
-        max_attempts: int | None = None,
+        max_attempts: int | Default | None = DEFAULT,
+        lease: timedelta | None = None,
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
 
@@ -216,7 +231,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return AsyncConsumer(
-            self._context,
+            self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
             self._wrap,
             self._lifetime,
@@ -247,7 +262,7 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         **options: Unpack[ConsumerOptions],
     ) -> object:
         """Decorate a function as this queue's handler, with the options of `consume`."""
-        return bind(self.consume, function, options)
+        return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "AsyncQueue[T]":
         """Return this queue inside the caller's own open transaction; it never commits."""

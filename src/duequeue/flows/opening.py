@@ -22,6 +22,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
+from duequeue.process.contact import contact_with
 from duequeue.process.shared import Shared
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
@@ -42,6 +43,11 @@ class QueueOptions(TypedDict, total=False):
     history: bool
 
 
+DEFAULT_LEASE = timedelta(minutes=5)
+# A consumer extends its leases while it lives. So it needs less, and the messages of one that was
+# killed come again sooner.
+CONSUMER_LEASE = timedelta(minutes=1)
+
 _bells = Shared(Bell)
 _next_looks = Shared(NextLook)
 
@@ -56,6 +62,7 @@ class Opening(Generic[T]):
     clock: Clock
     retry: RetryPolicy
     lease: int
+    consumer_lease: int
     poll_interval: int
     max_attempts: int | None
     migrate: bool
@@ -71,9 +78,11 @@ class Opening(Generic[T]):
             migrate=self.migrate,
             history=self.history,
         )
-        store = yield from retrying(self.retry, open_store, try_seconds=inf)
+        contact = contact_with(self.backend.place, self.backend.address)
+        store = yield from retrying(self.retry, open_store, try_seconds=inf, contact=contact)
         now = millis_of(self.clock)
-        yield from retrying(self.retry, partial(store.prepare_history, now()))
+        prepare_history = partial(store.prepare_history, now())
+        yield from retrying(self.retry, prepare_history, contact=contact)
         place = (self.backend.place, kind)
         # A queue with a clock of its own must not wait for the looks of other queues.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
@@ -95,8 +104,10 @@ class Opening(Generic[T]):
             events=Events(),
             group_commit=GroupCommit(),
             alerts=self.backend.alerts(kind, on_alert),
+            contact=contact,
             retry=self.retry,
             lease=self.lease,
+            consumer_lease=self.consumer_lease,
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
         )
@@ -115,7 +126,11 @@ def checked(
     migrate: bool,
     history: bool,
 ) -> Opening[Any]:
-    """Check the arguments of `open`."""
+    """Check the arguments of `open`.
+
+    Consumers lease for as long as the caller says, and for less if the caller says nothing.
+    """
+    for_consumers = CONSUMER_LEASE if lease is DEFAULT_LEASE else lease
     return Opening(
         backend=backend,
         name=checked_name(name),
@@ -123,6 +138,7 @@ def checked(
         clock=checked_clock(SystemClock() if clock is None else clock),
         retry=checked_retry(RetryPolicy() if retry is None else retry),
         lease=positive_millis(lease, "lease"),
+        consumer_lease=positive_millis(for_consumers, "lease"),
         poll_interval=positive_millis(poll_interval, "poll_interval"),
         max_attempts=checked_max_attempts(max_attempts),
         migrate=checked_flag(migrate, "migrate"),

@@ -20,6 +20,7 @@ from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant
 from duequeue.port.store import Burial, Claimed, Steps
+from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
@@ -134,12 +135,13 @@ def _look(
         try:
             claim = partial(_claim, context, limit - len(found), token)
             claimed, now = yield from retrying(
-                policy, claim, gives_up_at=gives_up_at, consumes=True
+                policy, claim, gives_up_at=gives_up_at, consumes=True, contact=context.contact
             )
-        except StoreError:
+        except StoreError as error:
             if not found:
                 raise
-            logger.exception("queue %r: could not look for more", context.name)
+            words = "queue %r: could not look for more messages: %s"
+            logger.warning(words, context.name, one_line(error))
             break
         claims += 1
         good, burials = _sort_out(context, claimed)
@@ -151,16 +153,32 @@ def _look(
         bury = partial(context.store.bury, burials, now)
         try:
             won = yield from retrying(
-                RetryPolicy.never(), bury, gives_up_at=gives_up_at, consumes=True
+                RetryPolicy.never(),
+                bury,
+                gives_up_at=gives_up_at,
+                consumes=True,
+                contact=context.contact,
             )
-            emit_buried(context, claimed, burials, won)
-        except StoreError:
+            _report_burials(context, claimed, burials, won)
+        except StoreError as error:
             # They stay leased and come again, so what was claimed with them need not wait.
-            logger.exception("queue %r: could not bury %d messages", context.name, len(burials))
+            words = "queue %r: could not bury %d messages, which come again: %s"
+            logger.warning(words, context.name, len(burials), one_line(error))
             break
     if claims > 1:  # a later claim may have found earlier messages
         found.sort(key=_place)
     return [wrap(*each) for each in found]
+
+
+def _report_burials(
+    context: Context[T], claimed: list[Claimed], burials: list[Burial], won: set[int]
+) -> None:
+    """Log the burials that won, which nobody has asked for, and notify the listeners."""
+    for burial in burials:
+        if burial.lease.id in won:
+            words = "queue %r: buried %r: %s"
+            logger.error(words, context.name, burial.lease.key, " ".join(burial.reason.split()))
+    emit_buried(context, claimed, burials, won)
 
 
 def _place(found: tuple[Claimed, T, int]) -> tuple[int, int]:
