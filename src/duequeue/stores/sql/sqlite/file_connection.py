@@ -91,6 +91,9 @@ class FileConnection:
             self._let_go()
             permit.give_back()
 
+    def __del__(self) -> None:
+        self._let_go()  # if an interrupted call kept its permit for longer than `close` waits
+
     def halt(self) -> None:
         """Close it, and let nobody open it again until `go_on`."""
         self._halted = self._permits.take(inf)
