@@ -92,8 +92,9 @@ def check_handler(handler: object) -> None:
         signature.bind(None)
     except TypeError:
         name = getattr(handler, "__qualname__", repr(handler))
+        takes = ", ".join(signature.parameters) or "nothing"
         raise TypeError(
-            f"handler {name}{signature} must accept one argument, the delivery"
+            f"handler {name} must accept one argument, the delivery, but it takes {takes}"
         ) from None
 
 

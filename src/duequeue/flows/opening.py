@@ -1,5 +1,6 @@
 """Opening a queue: check every argument first, then make the store ready."""
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -22,7 +23,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
-from duequeue.process.contact import contact_with
+from duequeue.process.contact import StoreContact, contact_with
 from duequeue.process.shared import Shared
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
@@ -48,6 +49,12 @@ DEFAULT_LEASE = timedelta(minutes=5)
 # killed come again sooner.
 CONSUMER_LEASE = timedelta(minutes=1)
 
+# A warning of other payload types counts messages up to here, so that it is cheap.
+MOST_COUNTED = 10_000
+
+logger = logging.getLogger("duequeue")
+
+_warned_of: set[tuple[str, str]] = set()
 _bells = Shared(Bell)
 _next_looks = Shared(NextLook)
 
@@ -83,6 +90,7 @@ class Opening(Generic[T]):
         now = millis_of(self.clock)
         prepare_history = partial(store.prepare_history, now())
         yield from retrying(self.retry, prepare_history, contact=contact)
+        yield from self._warn_of_other_types(contact)
         place = (self.backend.place, kind)
         # A queue with a clock of its own must not wait for the looks of other queues.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
@@ -111,6 +119,30 @@ class Opening(Generic[T]):
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
         )
+
+    def _warn_of_other_types(self, contact: StoreContact) -> Flow[None]:
+        """Log once if the name exists with another payload type, which is easily a mistake."""
+        name, own = (self.backend.place, self.name), self.codec.type_name
+        if name in _warned_of:
+            return
+        count = partial(self.backend.count_types, self.name, MOST_COUNTED)
+        types: dict[str, int] = yield from retrying(self.retry, count, contact=contact)
+        if types.get(own, 0) > 0 and sum(types.values()) == types[own]:
+            return  # the others are empty, and may be left over from a mistake of long ago
+        if types:
+            _warned_of.add(name)
+            words = (
+                "queue %r has several payload types, which never see each other's messages: %s. "
+                "It was opened here with the type %r; if that is not meant, give its codec"
+            )
+            shown = ", ".join(f"{each!r} with {_live(number)}" for each, number in types.items())
+            logger.warning(words, self.name, shown, own)
+
+
+def _live(number: int) -> str:
+    if number >= MOST_COUNTED:
+        return f"{MOST_COUNTED:,} live messages or more"
+    return f"{number:,} live {'message' if number == 1 else 'messages'}"
 
 
 def checked(
