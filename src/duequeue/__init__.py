@@ -2,7 +2,7 @@
 
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
-from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec, TypedCodec
+from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
 from duequeue.consumer.bound_handler import BoundHandler
 from duequeue.consumer.consumer import Consumer, run
 from duequeue.consumer.consumer_async import AsyncConsumer
@@ -32,7 +32,16 @@ from duequeue.events.events import (
 )
 from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
-from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot, State
+from duequeue.message import (
+    BurialNotice,
+    BuriedMessage,
+    Message,
+    OfferOutcome,
+    QueueStats,
+    Snapshot,
+    State,
+)
+from duequeue.payloads.typed_codec import TypedCodec
 from duequeue.port.history_table import DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
@@ -52,6 +61,7 @@ __all__ = [
     "AsyncQueue",
     "Backoff",
     "BoundHandler",
+    "BurialNotice",
     "Buried",
     "BuriedMessage",
     "Bury",

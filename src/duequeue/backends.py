@@ -63,7 +63,9 @@ def absolute(url: str) -> str:
 def _scheme_of(url: str) -> str:
     if not isinstance(url, str):
         raise TypeError(f"url must be a str, not {type(url).__name__}")
-    return url.partition(":")[0].lower()
+    scheme = url.partition(":")[0].lower()
+    family, _, driver = scheme.partition("+")
+    return family if driver in _DRIVERS.get(family, ()) else scheme
 
 
 def _listed(schemes: Iterable[str]) -> str:
@@ -101,6 +103,10 @@ def _bulk_postgres(url: str) -> BulkBackend:
 
     return BulkPostgresBackend(url)
 
+
+# SQLAlchemy's URLs name a driver. They name the same database for us, and our driver is psycopg 3.
+_POSTGRES_DRIVERS = ("psycopg", "psycopg_async", "psycopg2", "asyncpg")
+_DRIVERS = {"postgresql": _POSTGRES_DRIVERS, "postgres": _POSTGRES_DRIVERS}
 
 # Each backend is imported when its scheme is first used, and parses its URL itself.
 _BACKENDS: dict[str, Callable[[str], Backend]] = {

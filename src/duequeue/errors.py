@@ -1,7 +1,7 @@
 """The errors that DueQueue raises.
 
     DueQueueError
-    ├── QueueClosed            the queue was closed, or opened before a fork; open it again
+    ├── QueueClosed            it was closed, or opened before a fork or in another event loop
     ├── UndecodablePayload     the queue's codec cannot read a stored payload
     ├── PayloadTooLarge        also a ValueError
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
@@ -18,7 +18,7 @@ class DueQueueError(Exception):
 
 
 class QueueClosed(DueQueueError):
-    """The queue was closed before or during this call, or it belongs to another process."""
+    """The queue was closed before or during this call, or belongs to another process or loop."""
 
 
 class UndecodablePayload(DueQueueError):

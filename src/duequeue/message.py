@@ -75,6 +75,22 @@ class BuriedMessage(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class BurialNotice(Generic[T]):
+    """What `on_buried` learns about a message that its consumer has just buried.
+
+    `payload` is None if it cannot be decoded.
+    """
+
+    queue_name: str
+    key: str
+    payload: T | None
+    due_at: datetime
+    attempts: int
+    reason: str
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class QueueStats:
     """How many messages are in which state, at one instant."""
 

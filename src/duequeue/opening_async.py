@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
 
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.delivery import AsyncDelivery
@@ -78,6 +78,15 @@ class OpeningQueue(Generic[Q]):
     ) -> None:
         if self._opened is not None:
             await self._opened.close()
+
+    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    if not TYPE_CHECKING:
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("use `async with AsyncQueue.open(…) as queue`, not `with`")
+
+        def __exit__(self, *_: object) -> None:
+            """Exist, because Python looks for it before it enters."""
 
     async def _open(self) -> Q:
         backend = self._checked.backend

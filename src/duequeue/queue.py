@@ -14,8 +14,10 @@ from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.consumer.burial_hook import OnBuried
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
+from duequeue.cron.scheduler import after_due_crons
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
@@ -24,6 +26,7 @@ from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import (
     DEFAULT,
     Default,
+    ExceptionTypes,
     check_workers,
     checked_rules,
     consumer_lease_millis,
@@ -35,6 +38,7 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
+from duequeue.process.opened import Opened
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -43,7 +47,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Queue(Closing, Generic[T]):
+class Queue(Opened, Closing, Generic[T]):
     """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.
@@ -61,9 +65,10 @@ class Queue(Closing, Generic[T]):
         self._context = context
         self._session = session
         self._lifetime = Lifetime(f"queue {context.name!r}")
-        self._perform = performer(session, self._lifetime.check)
+        perform = performer(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(Delivery, self._drive, context)
-        self._cron = Cron(self._drive, context)
+        self._cron = Cron(self._drive, partial(drive, perform=perform), context)
         self._consumers: WeakSet[Consumer[T]] = WeakSet()
 
     # This is a type variable of the method, because type checkers cannot solve the class's here.
@@ -216,6 +221,10 @@ class Queue(Closing, Generic[T]):
         backoff: Backoff | None = None,
         max_attempts: int | Default | None = DEFAULT,
         lease: timedelta | None = None,
+        timeout: timedelta | None = None,
+        retry_on: ExceptionTypes | None = None,
+        bury_on: ExceptionTypes = (),
+        on_buried: OnBuried[T] | None = None,
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped.
 
@@ -227,13 +236,21 @@ class Queue(Closing, Generic[T]):
         return Consumer(
             self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
-            self._wrap,
+            partial(Delivery, self._drive),
             self._lifetime,
             handler,
             register=self._consumers.add,
             concurrency=concurrency,
             batch=batch,
-            rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
+            rules=checked_rules(
+                backoff,
+                max_attempts,
+                self._context.max_attempts,
+                timeout=timeout,
+                retry_on=retry_on,
+                bury_on=bury_on,
+            ),
+            on_buried=on_buried,
         )
 
     @overload

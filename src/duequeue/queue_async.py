@@ -14,8 +14,10 @@ from duequeue.backoff import Backoff
 from duequeue.clock import Clock
 from duequeue.codec import Codec
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.consumer.burial_hook import AsyncOnBuried
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
+from duequeue.cron.scheduler_async import after_due_crons
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
@@ -24,6 +26,7 @@ from duequeue.flows import inspecting, offering, opening, polling, settling
 from duequeue.flows.arguments import (
     DEFAULT,
     Default,
+    ExceptionTypes,
     check_workers,
     checked_rules,
     consumer_lease_millis,
@@ -35,7 +38,8 @@ from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, S
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
-from duequeue.process.lifetime import Lifetime
+from duequeue.process.loop_lifetime import LoopLifetime
+from duequeue.process.opened import Opened
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -44,7 +48,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class AsyncQueue(AsyncClosing, Generic[T]):
+class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     """The same queue as `Queue`, with the same names, awaited.
 
     Safe to share among the tasks of one event loop.
@@ -61,10 +65,11 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         self._backend = backend
         self._context = context
         self._session = session
-        self._lifetime = Lifetime(f"queue {context.name!r}")
-        self._perform = performer_async(session, self._lifetime.check)
+        self._lifetime = LoopLifetime(f"queue {context.name!r}")
+        perform = performer_async(session, self._lifetime.check)
+        self._perform = after_due_crons(perform, context)
         self._wrap = partial(AsyncDelivery, self._drive, context)
-        self._cron = AsyncCron(self._drive, context)
+        self._cron = AsyncCron(self._drive, partial(drive_async, perform=perform), context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
         self._closing: asyncio.Task[None] | None = None
 
@@ -221,6 +226,10 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         backoff: Backoff | None = None,
         max_attempts: int | Default | None = DEFAULT,
         lease: timedelta | None = None,
+        timeout: timedelta | None = None,
+        retry_on: ExceptionTypes | None = None,
+        bury_on: ExceptionTypes = (),
+        on_buried: AsyncOnBuried[T] | None = None,
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
 
@@ -233,13 +242,21 @@ class AsyncQueue(AsyncClosing, Generic[T]):
         return AsyncConsumer(
             self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
-            self._wrap,
+            partial(AsyncDelivery, self._drive),
             self._lifetime,
             handler,
             register=self._consumers.add,
             concurrency=concurrency,
             batch=batch,
-            rules=checked_rules(backoff, max_attempts, self._context.max_attempts),
+            rules=checked_rules(
+                backoff,
+                max_attempts,
+                self._context.max_attempts,
+                timeout=timeout,
+                retry_on=retry_on,
+                bury_on=bury_on,
+            ),
+            on_buried=on_buried,
         )
 
     @overload

@@ -55,10 +55,16 @@ Verdict: TypeAlias = Acked | Released | Parked
 
 
 class Rules(NamedTuple):
-    """What a consumer does about failures: how long to wait, and when to bury."""
+    """What a consumer does about failures: how long to wait, and when to bury.
+
+    Without `retry_on`, every exception that `bury_on` does not name is retried.
+    """
 
     backoff: Backoff
     max_attempts: int | None
+    retry_on: tuple[type[BaseException], ...] | None = None
+    bury_on: tuple[type[BaseException], ...] = ()
+    timeout: timedelta | None = None
 
 
 def as_raised(outcome: object) -> object:
@@ -93,6 +99,9 @@ def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
         case Retry(delay=delay):
             return _again(outcome, attempt, rules, delay)
         case BaseException():
+            refusal = _refusal_to_retry(type(outcome), rules)
+            if refusal is not None:
+                return Parked(f"{refusal}\n{_shown(outcome)}")
             return _again(outcome, attempt, rules, None)
         case _:
             return ACKED
@@ -102,9 +111,31 @@ def _again(
     error: BaseException, attempt: int, rules: Rules, delay: timedelta | None
 ) -> Released | Parked:
     if rules.max_attempts is not None and attempt >= rules.max_attempts:
-        shown = "".join(traceback.format_exception(error))
-        return Parked(f"max_attempts: failed {attempt} times, the last time with\n{shown}")
+        words = f"max_attempts: failed {attempt} times, the last time with"
+        return Parked(f"{words}\n{_shown(error)}")
     if delay is None:
         delay = rules.backoff.delay(attempt)
         span_to_millis(delay, "the backoff's delay")
     return Released(delay)
+
+
+def _refusal_to_retry(raised: type[BaseException], rules: Rules) -> str | None:
+    """Return why an exception must not be retried; the most specific class that is named decides.
+
+    `retry_on` does not speak of exceptions that are not an `Exception`, such as `SystemExit`,
+    because they are about the process and not about the message.
+    """
+    if rules.retry_on is None and not rules.bury_on:
+        return None
+    for each in raised.__mro__:
+        if each in rules.bury_on:
+            return f"bury_on: {each.__name__} is not retried; the handler failed with"
+        if rules.retry_on is not None and each in rules.retry_on:
+            return None
+    if rules.retry_on is None or not issubclass(raised, Exception):
+        return None
+    return f"retry_on: {raised.__name__} is not among it; the handler failed with"
+
+
+def _shown(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))

@@ -39,8 +39,16 @@ def test_faces_have_the_same_names(blocking: type, awaiting: type) -> None:
     assert members_of(blocking).keys() == members_of(awaiting).keys()
     assert hasattr(blocking, "__enter__") == hasattr(awaiting, "__aenter__")
     assert hasattr(blocking, "__exit__") == hasattr(awaiting, "__aexit__")
-    assert not hasattr(awaiting, "__enter__")
-    assert not hasattr(blocking, "__aenter__")
+
+
+@pytest.mark.parametrize(("blocking", "awaiting"), FACES)
+def test_no_face_can_be_entered_like_the_other(blocking: Any, awaiting: Any) -> None:
+    if hasattr(awaiting, "__enter__"):
+        with pytest.raises(TypeError, match="`async with`"):
+            awaiting.__enter__(object())
+    if hasattr(blocking, "__aenter__"):
+        with pytest.raises(TypeError, match="`with`"):
+            blocking.__aenter__(object()).send(None)
 
 
 @pytest.mark.parametrize(("blocking", "awaiting"), FACES)

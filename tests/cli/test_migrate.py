@@ -44,6 +44,13 @@ def test_the_printed_statements_make_the_same_tables(empty_url: str) -> None:
     Queue.open(empty_url, "orders", migrate=False).close()
 
 
+@pytest.mark.parametrize("url", ["postgresql://nowhere.example/app", "postgresql+asyncpg://"])
+def test_the_statements_are_printed_without_a_server(url: str) -> None:
+    printed = run("migrate", "--sql", "--url", url)
+    assert printed.returncode == 0
+    assert printed.stdout.startswith("CREATE TABLE")
+
+
 def test_the_printed_roles_are_those_of_the_store(tmp_path: Path) -> None:
     printed = run("migrate", "--roles", "--url", "postgresql://nowhere.example/app")
     assert (printed.returncode, printed.stdout) == (0, f"{roles_script()}\n")

@@ -4,7 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, assert_type
+from typing import Any, NamedTuple, TypedDict, assert_type
+
+import attrs
+from pydantic import BaseModel
 
 from duequeue import (
     AsyncConsumer,
@@ -12,6 +15,7 @@ from duequeue import (
     AsyncDelivery,
     AsyncQueue,
     BoundHandler,
+    BurialNotice,
     Buried,
     BuriedMessage,
     BytesCodec,
@@ -50,6 +54,24 @@ class Order:
     total: int
 
 
+class Customer(BaseModel):
+    name: str
+
+
+@attrs.define
+class Line:
+    pieces: int
+
+
+class Place(NamedTuple):
+    x: float
+    y: float
+
+
+class Parcel(TypedDict):
+    weight: int
+
+
 class OrderCodec:
     type_name = "order"
 
@@ -75,6 +97,16 @@ def the_codec_is_the_type_of_the_payload(one_or_none: TypedCodec[Order] | None) 
     assert_type(Queue.open(URL, "orders", codec=one_or_none), Queue[Order] | Queue[Any])
     with Queue.open(URL, "orders", codec=Order) as queue:
         assert_type(queue, Queue[Order])
+
+
+def every_payload_type_is_inferred() -> None:
+    assert_type(Queue.open(URL, "customers", codec=Customer), Queue[Customer])
+    assert_type(Queue.open(URL, "lines", codec=Line), Queue[Line])
+    assert_type(Queue.open(URL, "places", codec=Place), Queue[Place])
+    assert_type(Queue.open(URL, "parcels", codec=Parcel), Queue[Parcel])
+    assert_type(Queue.open(URL, "orders", codec=list[Order]), Queue[list[Order]])
+    assert_type(Queue.open(URL, "orders", codec=dict[str, Order]), Queue[dict[str, Order]])
+    assert_type(Queue.open(URL, "orders", codec=list[Customer]).poll().payload, list[Customer])
 
 
 def only_a_poll_that_may_give_up_returns_none(queue: Queue[Order]) -> None:
@@ -162,6 +194,14 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+    rules = queue.consume(
+        take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
+    )
+    assert_type(rules, Consumer[Order])
+
+
+def note_burial(notice: BurialNotice[Order]) -> None:
+    assert_type(notice.payload, Order | None)
 
 
 def crons_have_the_payload(queue: Queue[Order], config: CronMessage[Order]) -> None:

@@ -46,7 +46,7 @@ def test_sqlite_files(url: str, path: Path) -> None:
         ("sqlite:///app.db?synchronous=off", "synchronous must be one of"),
         (
             "sqlite:///app.db?timeout=5",
-            "unknown options.*timeout.*known are: mode, synchronous",
+            "unknown option 'timeout'; known are: mode, synchronous",
         ),
     ],
 )
@@ -73,9 +73,48 @@ def test_postgres_servers(url: str, address: str) -> None:
         assert SECRET not in repr(shown)
 
 
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "psycopg_async", "asyncpg"])
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "PostgreSQL"])
+def test_the_urls_of_sqlalchemy_are_taken(scheme: str, driver: str) -> None:
+    url = f"{scheme}+{driver}://me:{SECRET}@db.example:6543/orders?pool_size=2"
+    assert backend_for(url).address == "db.example:6543/orders"
+    assert backend_for(url).place == backend_for(url.replace(f"+{driver}", "")).place
+    bulk_backend_for(url)
+
+
+def test_another_driver_is_an_unknown_scheme() -> None:
+    with pytest.raises(
+        ValueError, match=r"postgresql\+pg8000.*known schemes are: memory:, sqlite:"
+    ):
+        backend_for("postgresql+pg8000://db.example/orders")
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("pool_sise=3", "unknown option 'pool_sise'; did you mean 'pool_size'"),
+        ("sslmod=require", "unknown option 'sslmod'; did you mean 'sslmode'"),
+        ("poolr=transaction", "unknown option 'poolr'; did you mean 'pooler'"),
+        ("connect_timeot=3", "did you mean 'connect_timeout'"),
+        ("quux=3", "unknown option 'quux'; known are: application_name, "),
+    ],
+)
+def test_a_misspelt_postgres_option_is_named(option: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        backend_for(f"postgresql://me:{SECRET}@db.example/orders?{option}")
+
+
+@pytest.mark.parametrize("option", ["ssl=true", "sslmode=require", "target_session_attrs=any"])
+def test_the_options_of_libpq_are_taken(option: str) -> None:
+    backend_for(f"postgresql://me@db.example/orders?{option}")
+
+
 @pytest.mark.parametrize(
     "url",
     [
+        f"postgresql://me:12?{SECRET}@db.example/orders",
+        f"postgresql://me:12?{SECRET}=3@db.example/orders",
+        f"postgresql://me:12?{SECRET}&x=3@db.example/orders",
         f"postgresql://me:{SECRET}%zz@db.example/orders",
         f"postgresql://me:{SECRET}@[::1/orders",
         f"postgresql://me:{SECRET}@db.example/orders?no_such_option=1",
@@ -136,7 +175,7 @@ def test_a_file_that_is_not_one_is_no_other_file_from_another_folder(url: str) -
         ),
         ("ftp://x", "'ftp', which names no store"),
         ("sqlite:///app.db", "absolute path"),
-        ("sqlite:////srv/app.db?timeout=5", "unknown options"),
+        ("sqlite:////srv/app.db?timeout=5", "unknown option 'timeout'"),
         (f"postgresql://bob:{SECRET[:3]}@{SECRET[3:]}@db/app", "%40, %2F or %3F"),
     ],
 )
@@ -159,7 +198,7 @@ def test_a_store_for_batches_is_one_that_other_processes_reach(url: str, complai
         (f"postgresql://bob:{SECRET}@db:99999/app", "a whole number from 1 to 65535"),
         (f"postgresql://bob:{SECRET}/app", "a port that is not a whole number"),
         (f"postgresql://bob:{SECRET}%zz@db/app", "special characters as %"),
-        (f"postgresql://bob:{SECRET}@db/app?poolr=transaction", "with libpq's options"),
+        (f"postgresql://bob:{SECRET}@db/app?poolr=transaction", "did you mean 'pooler'"),
     ],
 )
 def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str, complaint: str) -> None:

@@ -3,19 +3,28 @@
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from duequeue.schedules.crontab import Crontab
+from duequeue.schedules.ending import Ending
+from duequeue.schedules.own_schedule import OwnSchedule
 from duequeue.schedules.schedule import Daily, Every, Schedule
 from duequeue.schedules.tick import ConfigHash
+
+NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC)
 
 # Written down: a change here would install every user's crons anew.
 KNOWN: dict[str, Schedule] = {
     "5bab9955699b7773": Every(timedelta(minutes=15)),
     "87cd3681523fbc1c": Daily(["19:00", "07:00"], "US/Eastern"),
     "e5c362daa6f97c7e": Crontab("*/5 * * * *", "Europe/Berlin"),
+    "7626085df6e799fd": Daily(["07:00", "19:00"], "Europe/Berlin"),
+    "d82aa5fdaefec9d2": Daily(["07:00"], weekdays=["fri", "mon"]),
+    "9c8d3d34abe57158": Crontab("*/10 * * * * *"),
+    "08c30105655ce94f": Ending(Every(timedelta(minutes=15)), NEW_YEAR),
 }
 
 
@@ -75,6 +84,11 @@ def test_the_same_in_every_process() -> None:
         (Daily(["07:00"], "Asia/Calcutta"), Daily(["07:00"], "Asia/Kolkata")),
         (Daily(["07:00"]), Daily(["07:00"], horizon=timedelta(days=9))),
         (Crontab("0 7 * * mon", "GB"), Crontab("0  7 * * MON", "Europe/London")),
+        (Daily(["07:00"]), Daily(["07:00"], weekdays=range(7))),
+        (Daily(["07:00"], weekdays=["mon"]), Daily(["07:00"], weekdays=["Monday", 0])),
+        (Daily(["07:00"], "GB"), Daily(["07:00"], ZoneInfo("Europe/London"))),
+        (Crontab("@daily", "GB"), Crontab("0 0 * * *", ZoneInfo("GB"))),
+        (Crontab("0 0 7 * * *"), Crontab("0 7 * * *")),
     ],
 )
 def test_equal_for_schedules_that_tick_alike(one: Schedule, other: Schedule) -> None:
@@ -89,7 +103,24 @@ def test_equal_for_schedules_that_tick_alike(one: Schedule, other: Schedule) -> 
         (Daily(["07:00"]), Daily(["07:00"], "Europe/London")),
         (Crontab("0 7 * * *"), Crontab("0 7 * * *", "Europe/London")),
         (Crontab("0 7 * * *"), Daily(["07:00"])),
+        (Daily(["07:00"]), Daily(["07:00"], weekdays=["mon"])),
+        (Crontab("0 7 * * *"), Crontab("30 0 7 * * *")),
+        (Every(timedelta(hours=1)), Ending(Every(timedelta(hours=1)), NEW_YEAR)),
+        (Ending(Every(timedelta(hours=1)), NEW_YEAR), Ending(Every(timedelta(hours=2)), NEW_YEAR)),
     ],
 )
 def test_different_for_others(one: Schedule, other: Schedule) -> None:
     assert ConfigHash.of(one) != ConfigHash.of(other)
+
+
+class Mute:
+    """A schedule that says nothing of itself."""
+
+    def next_after(self, instant: datetime) -> datetime:
+        return instant + timedelta(days=1)
+
+
+@pytest.mark.parametrize("schedule", [Mute(), OwnSchedule(Mute())])
+def test_not_computed_without_a_text(schedule: Schedule) -> None:
+    with pytest.raises(TypeError, match=r"has no `text` that is a str: pass config_hash="):
+        ConfigHash.of(schedule)

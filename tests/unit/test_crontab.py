@@ -91,7 +91,70 @@ def test_says_which_field_is_wrong_and_why(expression: str, complaint: str) -> N
     assert complaint in str(caught.value)
 
 
-@pytest.mark.parametrize("expression", ["", "* * * *", "0 * * * * *", "@daily"])
+@pytest.mark.parametrize(
+    ("nickname", "meaning"),
+    [
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+        ("@monthly", "0 0 1 * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@daily", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        (" @Hourly ", "0 * * * *"),
+    ],
+)
+def test_nicknames(nickname: str, meaning: str) -> None:
+    assert Crontab(nickname, "Asia/Tokyo") == Crontab(meaning, "Asia/Tokyo")
+    assert Crontab(nickname).expression == meaning
+
+
+@pytest.mark.parametrize("expression", ["@reboot", "@", "@daily *"])
+def test_unknown_nicknames(expression: str) -> None:
+    with pytest.raises(ValueError, match=r"is not one of @yearly, .* @hourly"):
+        Crontab(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "after", "ticks"),
+    [
+        ("*/20 * * * * *", "12:00:19.999", ["12:00:20", "12:00:40", "12:01:00"]),
+        ("30 */5 * * * *", "12:00:30", ["12:05:30", "12:10:30"]),
+        ("59 59 23 31 12 *", "12:00:00", ["23:59:59"]),
+        ("0 0 12 * * *", "11:59:59.999", ["12:00:00"]),
+    ],
+)
+def test_six_fields_begin_with_seconds(expression: str, after: str, ticks: list[str]) -> None:
+    instant = datetime.fromisoformat(f"2026-03-01T{after}+00:00")
+    for tick in ticks:
+        instant = Crontab(expression).next_after(instant)
+        assert instant.time().isoformat() == tick
+
+
+def test_seconds_while_the_clock_is_changed() -> None:
+    crontab = Crontab("30 30 2 * * *", "Europe/Berlin")
+    spring, autumn = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)
+    assert crontab.next_after(spring) == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    first = datetime(2026, 10, 25, 0, 30, 30, tzinfo=UTC)
+    assert crontab.next_after(autumn) == first
+    assert crontab.next_after(first) == datetime(2026, 10, 26, 1, 30, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("60 * * * * *", "bad second '60': '60' is not within 0-59"),
+        ("0 60 * * * *", "bad minute '60': '60' is not within 0-59"),
+        ("5 * * * * 8", "bad day-of-week '8': '8' is not within 0-7"),
+        ("5,, * * * * *", "bad second '': '' is not within 0-59"),
+    ],
+)
+def test_says_which_of_six_fields_is_wrong(expression: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match="has a bad") as caught:
+        Crontab(expression)
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("expression", ["", "* * * *", "0 0 * * * * *"])
 def test_five_fields(expression: str) -> None:
     with pytest.raises(ValueError, match="must have five fields: minute hour day-of-month month"):
         Crontab(expression)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from duequeue import (
+    Backoff,
     Delivery,
     ManualClock,
     Message,
@@ -32,6 +33,7 @@ from duequeue.consumer.roles import (
     AwaitRoom,
     AwaitUnsettled,
     CancelHandlers,
+    EndHook,
     RoleAction,
     RoleFlow,
 )
@@ -40,7 +42,7 @@ from duequeue.consumer.workload import Workload
 from duequeue.contract.phrases import PickyCodec
 from duequeue.drive.actions import Listen, Pause, Run
 from duequeue.events.events import Event, LeaseLost, StoreFailed
-from duequeue.verdict import ACKED, Parked
+from duequeue.verdict import ACKED, Parked, Rules
 
 LEASE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -55,7 +57,7 @@ class Play:
         self.handover: Handover[Delivery[Any]] = Handover(10)
         context = queue._context  # noqa: SLF001
         self.feeder = Feeder(context, self.handover, queue._wrap)  # noqa: SLF001
-        self.keeper = Keeper(context, self.handover)
+        self.keeper = Keeper(context, self.handover, Rules(Backoff(), None))
         self.stopping = Stopping(context, self.handover)
         self.events: list[Event] = []
         queue.events.subscribe(self.events.append)
@@ -374,6 +376,8 @@ def test_the_order_of_stopping(play: Play, time: Time) -> None:
     assert play.state_of("overdue") is State.LEASED, "its handler may still clean up"
     stop.answer()
     stop.run_all()
+    stop.expect(EndHook(CLEAN_UP_SECONDS))
+    stop.answer()
     assert stop.has_ended
     assert play.state_of("overdue") is State.DUE
     attempts = {each.key: each.attempt for each in play.queue.try_poll_many(2)}
@@ -409,6 +413,8 @@ def test_only_what_is_still_held_is_released(play: Play) -> None:
     stop.answer()
     stop.answer()
     stop.run_all()
+    assert isinstance(stop.action, EndHook)
+    stop.answer()
     assert stop.has_ended
     assert play.state_of("lost") is State.LEASED
     assert play.state_of("overdue") is State.DUE

@@ -4,11 +4,21 @@ import pickle
 import time as stopwatch
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, timezone
+from importlib.resources import files
 from itertools import islice
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from duequeue.schedules.schedule import Daily, EndOfTime, Every, Schedule, ticks
+from duequeue.schedules.schedule import (
+    Daily,
+    DescribedSchedule,
+    EndOfTime,
+    Every,
+    Schedule,
+    ticks,
+)
 
 
 def at(text: str) -> datetime:
@@ -160,6 +170,64 @@ class TestDaily:
         with pytest.raises(TypeError, match="times must be a list of times"):
             Daily(times)
 
+    @pytest.mark.parametrize(
+        "weekdays", [["mon", "fri"], ["Friday", "MONDAY", "mon"], [4, 0], {0, "fri"}], ids=repr
+    )
+    def test_some_days_of_the_week(self, weekdays: list[str | int]) -> None:
+        schedule = Daily(["07:00", "19:00"], weekdays=weekdays)
+        assert schedule.weekdays == ("mon", "fri")
+        # This is a Friday.
+        assert next_ticks(schedule, "2026-03-06T08:00", 4) == [
+            "2026-03-06T19:00",
+            "2026-03-09T07:00",
+            "2026-03-09T19:00",
+            "2026-03-13T07:00",
+        ]
+
+    def test_the_day_of_the_week_is_the_local_one(self) -> None:
+        auckland = Daily(["07:00"], "Pacific/Auckland", weekdays=["mon"])
+        assert next_ticks(auckland, "2026-03-01T00:00", 2) == [
+            "2026-03-01T18:00",
+            "2026-03-08T18:00",
+        ]
+
+    def test_a_skipped_time_on_a_day_of_the_week(self) -> None:
+        sundays = Daily(["02:30"], "Europe/Berlin", weekdays=["sun"])
+        assert next_ticks(sundays, "2026-03-23T00:00", 2) == [
+            "2026-03-29T01:00",
+            "2026-04-05T00:30",
+        ]
+
+    @pytest.mark.parametrize(
+        ("weekdays", "error", "words"),
+        [
+            ([], ValueError, "at least one day"),
+            (["funday"], ValueError, "'mon' to 'sun', or 0 to 6 .* not 'funday'"),
+            ([7], ValueError, "not 7"),
+            ([-1], ValueError, "not -1"),
+            ("mon", TypeError, "list of days such as"),
+            (1, TypeError, "list of days such as"),
+            ([True], TypeError, "names or numbers of days, not True"),
+            ([1.0], TypeError, "names or numbers of days"),
+        ],
+    )
+    def test_days_that_do_not_exist(
+        self, weekdays: Any, error: type[Exception], words: str
+    ) -> None:
+        with pytest.raises(error, match=f"^weekdays must .*{words}"):
+            Daily(["07:00"], weekdays=weekdays)
+
+    def test_a_zone_may_be_an_object(self) -> None:
+        berlin = Daily(["07:00"], ZoneInfo("Europe/Berlin"))
+        assert berlin == Daily(["07:00"], "Europe/Berlin")
+        assert berlin.zone == "Europe/Berlin"
+
+    def test_a_zone_without_a_name(self) -> None:
+        with files("tzdata").joinpath("zoneinfo", "Asia", "Tokyo").open("rb") as rules:
+            nameless = ZoneInfo.from_file(rules)
+        with pytest.raises(ValueError, match="has no name"):
+            Daily(["07:00"], nameless)
+
     def test_a_time_has_no_zone_of_its_own(self) -> None:
         with pytest.raises(ValueError, match="pass zone instead"):
             Daily([time(7, tzinfo=UTC)])
@@ -167,7 +235,7 @@ class TestDaily:
     @pytest.mark.parametrize("argument", ["horizon", "interval"])
     def test_durations_are_positive(self, argument: str) -> None:
         with pytest.raises(ValueError, match=f"{argument} must be at least one millisecond"):
-            Daily(["07:00"], "UTC", **{argument: timedelta(0)})
+            Daily(["07:00"], "UTC", **{argument: cast("Any", timedelta(0))})
 
     def test_an_unknown_zone(self) -> None:
         with pytest.raises(ValueError, match="did you mean 'Europe/Berlin'"):
@@ -300,7 +368,7 @@ class TestEdges:
         with pytest.raises(ValueError, match="instant must be timezone-aware"):
             schedule.next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - what the test is about
 
-    def test_the_end_of_time(self, schedule: Schedule) -> None:
+    def test_the_end_of_time(self, schedule: DescribedSchedule) -> None:
         with pytest.raises(
             EndOfTime, match=f"{schedule.describe()}: .* outside the years 1 to 9999"
         ):

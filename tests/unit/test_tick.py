@@ -1,6 +1,7 @@
 """Tick keys are read back as they were written, and a cron message knows when it is due."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -109,7 +110,7 @@ def test_a_cron_message_may_be_delivered_at_another_time() -> None:
 
 @pytest.mark.parametrize("naive", ["at", "deliver_at"])
 def test_a_cron_message_has_aware_instants(naive: str) -> None:
-    instants = {"at": SEVEN, "deliver_at": SEVEN} | {naive: SEVEN.replace(tzinfo=None)}
+    instants: Any = {"at": SEVEN, "deliver_at": SEVEN} | {naive: SEVEN.replace(tzinfo=None)}
     with pytest.raises(ValueError, match=f"{naive} must be timezone-aware"):
         CronMessage("hello", **instants)
 

@@ -6,8 +6,9 @@ from functools import partial, update_wrapper
 from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.backoff import Backoff
-from duequeue.flows.arguments import check_handler
+from duequeue.flows.arguments import ExceptionTypes, check_handler
 from duequeue.flows.opening import Opening
+from duequeue.message import BurialNotice
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -22,6 +23,10 @@ class ConsumerOptions(TypedDict, total=False):
     backoff: Backoff | None
     max_attempts: int | None
     lease: timedelta | None
+    timeout: timedelta | None
+    retry_on: ExceptionTypes | None
+    bury_on: ExceptionTypes
+    on_buried: Callable[[BurialNotice[Any]], Any] | None
 
 
 class BoundHandler(Generic[D, R, C]):

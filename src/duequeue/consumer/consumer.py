@@ -6,24 +6,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import Any, Generic, Self, TypeAlias
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
+from duequeue.consumer.burial_hook import BurialHook, OnBuried
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.keeper import Keeper
+from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.roles import RoleAction, RoleFlow
 from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
 from duequeue.events.events import ReportOutcome
-from duequeue.flows import polling
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
+from duequeue.port.store import Claimed
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_by
 from duequeue.verdict import Rules, Verdict, as_raised
@@ -46,7 +49,7 @@ class Consumer(Generic[T]):
         self,
         context: Context[T],
         perform: Callable[[Action], object],
-        wrap: polling.Wrap[T, Delivery[T]],
+        deliver: Callable[[Context[T], Claimed, T, int], Delivery[T]],
         lifetime: Lifetime,
         handler: Handler[T],
         *,
@@ -54,31 +57,44 @@ class Consumer(Generic[T]):
         concurrency: int,
         batch: int,
         rules: Rules,
+        on_buried: OnBuried[T] | None,
     ) -> None:
         if any(map(inspect.iscoroutinefunction, (handler, type(handler).__call__))):
             raise TypeError(
                 "handler must be a plain function, not a coroutine function: "
                 "use AsyncQueue for coroutine functions"
             )
+        self._hook = None if on_buried is None else BurialHook(on_buried)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
-        self._context = replace(context, max_attempts=rules.max_attempts)
+        self._context = replace(
+            context,
+            max_attempts=rules.max_attempts,
+            on_buried=None if self._hook is None else self._hook.add,
+        )
         self._perform = perform
         self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
-        self._handover: Handover[Delivery[T]] = Handover(batch)
-        feeder = Feeder(self._context, self._handover, wrap)
-        keeper = Keeper(self._context, self._handover)
+        timeout = rules.timeout
+        late = None if timeout is None else LateHandlers(timeout.total_seconds(), concurrency)
+        self._handover: Handover[Delivery[T]] = Handover(batch, late)
+        feeder = Feeder(self._context, self._handover, partial(deliver, self._context))
+        keeper = Keeper(self._context, self._handover, rules)
         self._stopping = Stopping(self._context, self._handover)
         self._feeder = self._thread("feeder", partial(self._drive, feeder.run()))
         self._keeper = self._thread("keeper", partial(self._drive, keeper.run()))
-        workers = (self._thread(f"handler-{n}", self._run_handlers) for n in range(concurrency))
-        self._threads = {self._feeder, self._keeper, *workers}
+        self._worker_numbers = count()
+        workers = [self._worker() for _ in range(concurrency)]
+        started = [self._feeder, self._keeper, *workers]
+        if self._hook is not None:
+            self._hook_thread = self._thread("on-buried", self._hook.run)
+            started.append(self._hook_thread)
+        self._threads = WeakSet(started)
         _role_threads.update((self._feeder, self._keeper))
         with self._handover:  # until all have started, none of them runs, and nobody can stop them
             register(self)
-            for thread in self._threads:
+            for thread in started:
                 thread.start()
 
     @property
@@ -152,7 +168,7 @@ class Consumer(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - the worker outlives even sys.exit
             outcome = error
         verdict = settling.verdict_on(self._context, delivery, outcome, self._rules)
-        if report is not None:
+        if report is not None and not self._handover.is_late(delivery):
             report(outcome, verdict)
         return verdict
 
@@ -192,11 +208,29 @@ class Consumer(Generic[T]):
                 self._handover.await_handlers(seconds)
             case roles.CancelHandlers():
                 pass  # a thread cannot be cancelled
+            case roles.StartHandlers(number):
+                self._start_workers(number)
+            case roles.EndHook(seconds):
+                self._end_hook(seconds)
             case Pause(seconds):
                 self._handover.rest(seconds)
             case _:
                 return self._perform(action)
         return None
+
+    def _start_workers(self, number: int) -> None:
+        for worker in [self._worker() for _ in range(number)]:
+            self._threads.add(worker)
+            worker.start()
+
+    def _end_hook(self, seconds: float) -> None:
+        if self._hook is not None:
+            self._hook.end()
+            if threading.current_thread() is not self._hook_thread:
+                self._hook_thread.join(max(0.0, seconds))
+
+    def _worker(self) -> threading.Thread:
+        return self._thread(f"handler-{next(self._worker_numbers)}", self._run_handlers)
 
     def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
         full_name = f"duequeue-{self._context.name}-{name}"

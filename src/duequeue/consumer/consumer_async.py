@@ -11,6 +11,7 @@ from typing import Any, Generic, Self, TypeAlias
 from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
+from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.keeper import Keeper
@@ -20,9 +21,9 @@ from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import ReportOutcome
-from duequeue.flows import polling
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
+from duequeue.port.store import Claimed
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.verdict import Rules, Verdict, as_raised
@@ -42,7 +43,7 @@ class AsyncConsumer(Generic[T]):
         self,
         context: Context[T],
         perform: Callable[[Action], Awaitable[object]],
-        wrap: polling.Wrap[T, AsyncDelivery[T]],
+        deliver: Callable[[Context[T], Claimed, T, int], AsyncDelivery[T]],
         lifetime: Lifetime,
         handler: AsyncHandler[T],
         *,
@@ -50,24 +51,31 @@ class AsyncConsumer(Generic[T]):
         concurrency: int,
         batch: int,
         rules: Rules,
+        on_buried: AsyncOnBuried[T] | None,
     ) -> None:
         _refuse_plain_function(handler)
+        self._hook = None if on_buried is None else AsyncBurialHook(on_buried)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
-        self._context = replace(context, max_attempts=rules.max_attempts)
+        self._context = replace(
+            context,
+            max_attempts=rules.max_attempts,
+            on_buried=None if self._hook is None else self._hook.add,
+        )
         self._perform = perform
         self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
         self._handover: AsyncHandover[AsyncDelivery[T]] = AsyncHandover(batch)
-        feeder = Feeder(self._context, self._handover, wrap)
-        keeper = Keeper(self._context, self._handover)
+        feeder = Feeder(self._context, self._handover, partial(deliver, self._context))
+        keeper = Keeper(self._context, self._handover, rules)
         self._stopping = Stopping(self._context, self._handover)
         self._handling: dict[int, asyncio.Task[None]] = {}
         self._winding_up: asyncio.Task[None] | None = None
         self._feeder = asyncio.create_task(self._drive(feeder.run()))
         self._keeper = asyncio.create_task(self._drive(keeper.run()))
         self._workers = [asyncio.create_task(self._run_handlers()) for _ in range(concurrency)]
+        self._hook_task = None if self._hook is None else asyncio.create_task(self._hook.run())
         register(self)
 
     @property
@@ -113,7 +121,7 @@ class AsyncConsumer(Generic[T]):
     @property
     def _called_from_within(self) -> bool:
         """Whether the caller runs in a task that a stop has to wait for."""
-        own = (self._feeder, self._keeper, self._winding_up, *self._workers)
+        own = (self._feeder, self._keeper, self._winding_up, self._hook_task, *self._workers)
         return asyncio.current_task() in own
 
     async def __aenter__(self) -> Self:
@@ -144,7 +152,7 @@ class AsyncConsumer(Generic[T]):
         self._handling[id(delivery)] = worker
         outcome: object
         try:
-            outcome = await self._handler(delivery)
+            outcome = await self._call(delivery)
             if outcome is not None:
                 outcome = as_raised(outcome)
         except asyncio.CancelledError as error:
@@ -161,6 +169,18 @@ class AsyncConsumer(Generic[T]):
         if report is not None:
             report(outcome, verdict)
         return verdict
+
+    async def _call(self, delivery: AsyncDelivery[T]) -> object:
+        if self._rules.timeout is None:
+            return await self._handler(delivery)
+        limit = asyncio.timeout(self._rules.timeout.total_seconds())
+        try:
+            async with limit:
+                return await self._handler(delivery)
+        except TimeoutError as error:
+            if limit.expired():
+                raise settling.late_error(self._rules) from error
+            raise
 
     # How tasks fill the roles.
 
@@ -188,6 +208,10 @@ class AsyncConsumer(Generic[T]):
                 await self._handover.await_handlers(seconds)
             case roles.CancelHandlers(messages, seconds):
                 await self._cancel_handlers(messages, seconds)
+            case roles.StartHandlers():
+                pass  # a task that is cancelled goes on with the next message
+            case roles.EndHook(seconds):
+                await self._end_hook(seconds)
             case Pause(seconds):
                 await self._handover.rest(seconds)
             case _:
@@ -200,6 +224,12 @@ class AsyncConsumer(Generic[T]):
                 worker.cancel()
         if seconds > 0:
             await asyncio.wait(self._workers, timeout=seconds)
+
+    async def _end_hook(self, seconds: float) -> None:
+        if self._hook is not None and self._hook_task is not None:
+            self._hook.end()
+            await asyncio.wait([self._hook_task], timeout=max(0.0, seconds))
+            self._hook_task.cancel()
 
 
 def _refuse_plain_function(handler: Any) -> None:

@@ -3,6 +3,7 @@
 import threading
 from typing import Generic, TypeVar
 
+from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
@@ -14,8 +15,8 @@ P = TypeVar("P", bound=LeasedMessage)
 class Handover(Generic[P]):
     """A workload and its lock, which a `with` block holds; its end wakes those who can go on."""
 
-    def __init__(self, batch: int) -> None:
-        self.workload: Workload[P] = Workload(batch)
+    def __init__(self, batch: int, late: LateHandlers | None = None) -> None:
+        self.workload: Workload[P] = Workload(batch, late)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
@@ -39,11 +40,14 @@ class Handover(Generic[P]):
             self._lock.release()
 
     def next(self, handled: P | None = None, verdict: Verdict | None = None) -> P | None:
-        """Take one message back and return the next, under one lock; None once stopping."""
+        """Take one message back and return the next, under one lock.
+
+        Return None once stopping, or if another thread has taken the place of this one.
+        """
         workload = self.workload
         with self._lock:
-            if handled is not None:
-                self._finish(handled, verdict)
+            if handled is not None and not self._finish(handled, verdict):
+                return None
             while not workload.stopping:
                 if (message := workload.take()) is not None:
                     if workload.room():
@@ -56,12 +60,15 @@ class Handover(Generic[P]):
                 self._waking = False
         return None
 
-    def _finish(self, handled: P, verdict: Verdict | None) -> None:
-        self.workload.finish(handled, verdict)
+    def _finish(self, handled: P, verdict: Verdict | None) -> bool:
+        goes_on = self.workload.finish(handled, verdict)
         if self.workload.unsettled == 1:  # the keeper is already awake for later ones
             self._unsettled.notify()
         if self.workload.idle:
             self._nothing_runs.notify()
+        if self.workload.late is not None and self.workload.room():
+            self._room.notify()  # perhaps late handlers had occupied every thread
+        return goes_on
 
     def _wake_a_worker(self) -> None:
         """Wake one worker, which wakes the next when it has taken a message.
@@ -71,6 +78,12 @@ class Handover(Generic[P]):
         if self._idle_workers and not self._waking and self.workload.waiting:
             self._waking = True
             self._work.notify()
+
+    def is_late(self, message: P) -> bool:
+        """Return whether the handler of a message has run into the timeout."""
+        with self._lock:
+            late = self.workload.late
+            return late is not None and late.is_late(id(message))
 
     def await_room(self) -> int:
         """Wait for room, and return how many messages to fetch; 0 once stopping."""
@@ -121,8 +134,9 @@ class Handover(Generic[P]):
             self._room.notify()
         if workload.last_round:
             self._unsettled.notify()
-        if workload.hard:
+        if workload.hard or workload.idle:
             self._nothing_runs.notify()
+        if workload.hard:
             self._hard.set()
         if workload.stopped:
             self._stopped.set()

@@ -1,6 +1,7 @@
 """The keeper of a consumer settles messages in batches and keeps leases alive."""
 
 import logging
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -8,12 +9,21 @@ from typing import TypeVar
 
 from duequeue.clock import ManualClock
 from duequeue.consumer import settling
-from duequeue.consumer.roles import AwaitUnsettled, CancelHandlers, ConsumerRole, RoleFlow
+from duequeue.consumer.handover import Handover
+from duequeue.consumer.handover_async import AsyncHandover
+from duequeue.consumer.roles import (
+    AwaitUnsettled,
+    CancelHandlers,
+    ConsumerRole,
+    RoleFlow,
+    StartHandlers,
+)
 from duequeue.drive.actions import Flow, Pause
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_lost
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Extended, Lease, Steps
+from duequeue.verdict import Rules
 
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)
@@ -27,7 +37,16 @@ logger = logging.getLogger("duequeue.consumer")
 
 
 class Keeper(ConsumerRole[T, P]):
-    """Settles what handlers are done with, and extends the leases of everything else."""
+    """Settles what handlers are done with, and extends the leases of everything else.
+
+    On threads it also gives up messages whose handlers run for too long. Tasks end by themselves.
+    """
+
+    def __init__(
+        self, context: Context[T], handover: Handover[P] | AsyncHandover[P], rules: Rules
+    ) -> None:
+        super().__init__(context, handover)
+        self._rules = rules
 
     def run(self) -> RoleFlow[None]:
         """Settle messages in batches and keep leases alive, until the last round."""
@@ -38,11 +57,40 @@ class Keeper(ConsumerRole[T, P]):
             while not last_round:
                 third = self.context.lease / 3 / 1000
                 seconds = min(BUSY_SECONDS, third / 10) if some_busy else third
-                last_round = yield AwaitUnsettled(seconds)
+                last_round = yield AwaitUnsettled(min(seconds, self._seconds_to_timeout()))
                 if not last_round:
                     yield Pause(GATHER_SECONDS)
+                yield from self._give_up_late_handlers()
                 yield from self._settle()
                 some_busy = yield from self._extend()
+
+    def _seconds_to_timeout(self) -> float:
+        if self.handover.workload.late is None:
+            return math.inf
+        with self.handover as workload:
+            return math.inf if workload.late is None else workload.late.seconds_left()
+
+    def _give_up_late_handlers(self) -> RoleFlow[None]:
+        if self.handover.workload.late is None:
+            return
+        with self.handover as workload:
+            overdue = workload.take_overdue()
+        replaced = 0
+        for message in overdue:
+            verdict = settling.verdict_on_late(self.context, message, self._rules)
+            with self.handover as workload:
+                replaced += workload.give_up(message, verdict)
+        if replaced:
+            yield StartHandlers(replaced)
+        if replaced < len(overdue):
+            words = (
+                "queue %r: too many handlers that timed out still run, which leaves fewer threads"
+            )
+            logger.error(words, self.context.name)
+        with self.handover as workload:
+            unbegun = workload.take_waiting() if workload.stalled else []
+        if unbegun:  # nobody here can begin them, but others can
+            yield from self.tried("give messages back", settling.give_back(self.context, unbegun))
 
     def _settle(self) -> RoleFlow[None]:
         with self.handover as workload:

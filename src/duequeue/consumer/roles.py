@@ -65,8 +65,28 @@ class CancelHandlers(NamedTuple):
     seconds: float
 
 
+class StartHandlers(NamedTuple):
+    """Start threads in place of those whose handlers run for too long."""
+
+    number: int
+
+
+class EndHook(NamedTuple):
+    """Let the hook end after the burials so far, and wait some time for that."""
+
+    seconds: float
+
+
 RoleAction: TypeAlias = (
-    Action | AwaitRoom | AwaitUnsettled | AwaitFeeder | AwaitKeeper | AwaitHandlers | CancelHandlers
+    Action
+    | AwaitRoom
+    | AwaitUnsettled
+    | AwaitFeeder
+    | AwaitKeeper
+    | AwaitHandlers
+    | CancelHandlers
+    | StartHandlers
+    | EndHook
 )
 RoleFlow: TypeAlias = Generator[RoleAction, Any, R]
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
+from duequeue.events.events import Handled
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_lost
 from duequeue.flows.settling import storable
@@ -87,6 +88,22 @@ def _log_failure(
 
 def _attempts(number: int) -> str:
     return "1 attempt" if number == 1 else f"{number} attempts"
+
+
+def verdict_on_late(context: Context[T], message: LeasedMessage[T], rules: Rules) -> Verdict | None:
+    """Judge a handler that has run into the timeout and still runs."""
+    error = late_error(rules)
+    verdict = verdict_on(context, message, error, rules)
+    if context.events.listeners and rules.timeout is not None:
+        about = (message.key, message.attempt, rules.timeout, verdict, error)
+        context.events.emit(Handled(context.name, *about))
+    return verdict
+
+
+def late_error(rules: Rules) -> TimeoutError:
+    """Return the error of a handler that has run into the timeout."""
+    limit = "" if rules.timeout is None else f" of {words_for(rules.timeout)}"
+    return TimeoutError(f"the handler did not end within its timeout{limit}")
 
 
 def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:

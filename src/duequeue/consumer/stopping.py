@@ -12,6 +12,7 @@ from duequeue.consumer.roles import (
     AwaitKeeper,
     CancelHandlers,
     ConsumerRole,
+    EndHook,
     RoleFlow,
 )
 from duequeue.leased import LeasedMessage
@@ -43,3 +44,4 @@ class Stopping(ConsumerRole[T, P]):
         yield AwaitKeeper()
         left = [message for message in overdue if not message.settled]
         yield from self.tried("release messages", settling.abandon(self.context, left))
+        yield EndHook(gives_up_at - monotonic())

@@ -4,6 +4,7 @@ import math
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
+from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 
@@ -26,10 +27,11 @@ class Workload(Generic[P]):
     The caller of a method holds the lock of the handover; the flags may be read without it.
     """
 
-    def __init__(self, batch: int) -> None:
+    def __init__(self, batch: int, late: LateHandlers | None = None) -> None:
         self._batch = batch
         self._waiting: deque[P] = deque()
         self._running: dict[int, P] = {}
+        self.late = late
         self._done: list[Done[P]] = []
         self._being_settled = 0
         self._most_waiting = batch
@@ -46,6 +48,8 @@ class Workload(Generic[P]):
         It is 0 while more than half of the messages that may wait are still waiting, and while
         too many are not settled.
         """
+        if self.late is not None and self.late.stalled:
+            return 0
         too_many_wait = len(self._waiting) > self._most_waiting // 2
         if too_many_wait or len(self._done) > BACKLOG * self._batch:
             return 0
@@ -69,12 +73,33 @@ class Workload(Generic[P]):
             return None
         message = self._waiting.popleft()
         self._running[id(message)] = message
+        if self.late is not None:
+            self.late.begin(id(message))
         return message
 
-    def finish(self, message: P, verdict: Verdict | None) -> None:
-        """Take a handled message back; without a verdict there is nothing to settle."""
+    def finish(self, message: P, verdict: Verdict | None) -> bool:
+        """Take a handled message back; without a verdict there is nothing to settle.
+
+        Return whether the thread may go on, because nobody has taken its place.
+        """
         if self._running.pop(id(message), None) is not None and verdict is not None:
             self._done.append(Done(message, verdict))
+        return self.late is None or self.late.end(id(message))
+
+    def take_overdue(self) -> list[P]:
+        """Remove and return the messages whose handlers have run for too long."""
+        overdue = [] if self.late is None else self.late.take_overdue()
+        return [self._running.pop(each) for each in overdue if each in self._running]
+
+    def give_up(self, message: P, verdict: Verdict | None) -> bool:
+        """Mark a message that ran for too long as lost, and return whether to replace its thread.
+
+        Its verdict counts, but what its handler does later does not.
+        """
+        message.lost = True
+        if verdict is not None:
+            self._done.append(Done(message, verdict))
+        return self.late is not None and not self.stopping and self.late.replace(id(message))
 
     def take_done(self) -> list[Done[P]]:
         """Remove and return the messages to settle."""
@@ -118,12 +143,18 @@ class Workload(Generic[P]):
         The keeper then settles for the last time. Return the messages not marked as lost before.
         """
         running, self._running = list(self._running.values()), {}
+        self.late = None
         self.last_round = True
         return self.lose(running)
 
     def end(self) -> None:
         """Let every role end, whatever is still in hand."""
         self.stopping = self.last_round = self.stopped = True
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no handler can begin, because all threads are taken by handlers that hang."""
+        return self.late is not None and self.late.stalled
 
     @property
     def waiting(self) -> int:

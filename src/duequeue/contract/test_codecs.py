@@ -3,7 +3,7 @@
 import string
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import pytest
@@ -12,6 +12,7 @@ from duequeue import (
     BytesCodec,
     Codec,
     JsonCodec,
+    Message,
     OfferOutcome,
     TextCodec,
     TypedCodec,
@@ -51,6 +52,20 @@ class Invoice(msgspec.Struct):
 
     total: float
     order: str | None = None
+
+
+class Refund(NamedTuple):
+    """A tuple payload."""
+
+    total: float
+    order: str
+
+
+class Parcel(TypedDict):
+    """A dictionary payload."""
+
+    weight: int
+    packed_at: datetime
 
 
 def test_json_values_come_back(queue: QueueFace) -> None:
@@ -103,6 +118,53 @@ def test_typed_values_come_back_as_their_type(open_queue: OpenQueue) -> None:
         delivery = claim(queue)
         assert (delivery.payload, type(delivery.payload)) == (payload, type(payload))
         assert delivery.ack()
+
+
+TYPED: list[tuple[Any, Any]] = [
+    (Refund, Refund(2.5, "7")),
+    (Parcel, Parcel(weight=3, packed_at=START)),
+    (list[Invoice], [Invoice(1.0), Invoice(2.0, "8")]),
+    (dict[str, Order], {"a": Order(1, START), "b": Order(2, START, ["pen"])}),
+]
+
+
+@pytest.mark.parametrize(
+    ("codec", "payload"), TYPED, ids=["tuple", "dictionary", "list", "mapping"]
+)
+def test_tuples_dictionaries_and_lists_come_back(
+    open_queue: OpenQueue, codec: Any, payload: Any
+) -> None:
+    queue = open_queue(codec=codec)
+    queue.offer("a", payload)
+    delivery = claim(queue)
+    assert (delivery.payload, type(delivery.payload)) == (payload, type(payload))
+    assert delivery.ack()
+
+
+def test_a_wrong_field_is_refused_at_the_offer(open_queue: OpenQueue) -> None:
+    wrong: list[tuple[Any, Any, str]] = [
+        (Order, Order("seven", START), "number"),  # type: ignore[arg-type]
+        (Order, Order(7, START, [1]), "lines"),  # type: ignore[list-item]
+        (Invoice, Invoice("dear"), "total"),  # type: ignore[arg-type]
+        (Refund, Refund("dear", "7"), r"\$\[0\]"),  # type: ignore[arg-type]
+        (Parcel, {"weight": 3}, "packed_at"),
+        (list[Invoice], [Invoice(1.0), Invoice("dear")], "total"),  # type: ignore[arg-type]
+    ]
+    for codec, payload, field_name in wrong:
+        queue = open_queue(codec=codec)
+        with pytest.raises(ValueError, match=f"payload is not a valid .*{field_name}"):
+            queue.offer("a", payload)
+        with pytest.raises(ValueError, match=field_name):
+            queue.offer_batch([Message("a", payload)])
+        assert queue.stats().total == 0
+
+
+def test_a_payload_that_contains_itself_is_refused(queue: QueueFace) -> None:
+    endless: dict[str, Any] = {}
+    endless["again"] = [endless]
+    with pytest.raises(ValueError, match="contains itself"):
+        queue.offer("a", endless)
+    assert queue.stats().total == 0
 
 
 def test_a_type_and_its_typed_codec_are_the_same(open_queue: OpenQueue) -> None:

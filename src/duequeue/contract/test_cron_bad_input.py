@@ -27,6 +27,8 @@ PREFIX_CALLS: dict[str, Callable[[QueueFace, str], object]] = {
     "expression": lambda queue, prefix: queue.cron.install_expression(
         prefix, Crontab("* * * * *"), 1
     ),
+    "any schedule": lambda queue, prefix: queue.cron.install_schedule(prefix, Crontab("@daily"), 1),
+    "run_now": lambda queue, prefix: queue.cron.run_now(prefix),
     "pause": lambda queue, prefix: queue.cron.pause(prefix),
     "resume": lambda queue, prefix: queue.cron.resume(prefix),
 }

@@ -62,6 +62,7 @@ def test_a_closed_queue_refuses_every_call_to_its_crons(queue: QueueFace) -> Non
         lambda: queue.cron.install(ONE, "reports", HOUR, lambda _: []),
         lambda: queue.cron.install_periodic_tick("reports", MINUTE, 1),
         lambda: queue.cron.install_daily_schedule("reports", Daily(["07:00"]), 1),
+        lambda: queue.cron.install_schedule("reports", Every(MINUTE), 1),
         lambda: queue.cron.pause("reports"),
         lambda: queue.cron.resume("reports"),
         queue.cron.list,

@@ -55,6 +55,14 @@ class Agenda(Generic[Entry]):
         entry = min(waits, key=waits.__getitem__)
         return NextUp(entry, min(max(0, waits[entry]) / 1000, LONGEST_WAIT))
 
+    def due(self, clock: Clock) -> list[Entry]:
+        """Return the entries of one clock whose time has come."""
+        return [
+            entry
+            for entry, planned in self._planned.items()
+            if planned.clock is clock and self._millis_left(entry) <= 0
+        ]
+
     def _millis_left(self, entry: Entry) -> int:
         clock, at, planned_at = self._planned[entry]
         now = to_millis(clock.now(), "clock.now()")

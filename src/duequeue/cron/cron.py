@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, Unpack
 
 from typing_extensions import TypeVar
 
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
+from duequeue.cron.running_now import run_now
 from duequeue.cron.scheduler import Entry, Scheduler, scheduler
+from duequeue.cron.tick_settings import TickOptions
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 from duequeue.schedules.crontab import Crontab
-from duequeue.schedules.misfire import Misfire
-from duequeue.schedules.schedule import Daily
+from duequeue.schedules.schedule import Daily, Schedule
 from duequeue.schedules.tick import ConfigHash, CronMessage
 
 T = TypeVar("T", default=Any)
@@ -60,10 +61,16 @@ class Cron(Generic[T]):
     install the same cron.
     """
 
-    def __init__(self, drive: Callable[[Flow[Any]], Any], context: Context[T]) -> None:
+    def __init__(
+        self,
+        drive: Callable[[Flow[Any]], Any],
+        drive_upkeep: Callable[[Flow[Any]], Any],
+        context: Context[T],
+    ) -> None:
         self._drive = drive
+        self._drive_upkeep = drive_upkeep
         self._context = context
-        self._handles: set[CronHandle] = set()
+        self._installed: dict[CronHandle, Upkeep[T]] = {}
 
     def install_tick(
         self, config_hash: ConfigHash, prefix: str, messages: Iterable[CronMessage[T]]
@@ -98,11 +105,10 @@ class Cron(Generic[T]):
         prefix: str,
         schedule: Daily,
         payload: T | Callable[[datetime], T],
-        *,
-        misfire: Misfire | None = None,
+        **options: Unpack[TickOptions],
     ) -> CronHandle:
         """Install a message at given local times of every day."""
-        upkeep = installing.daily(self._context, prefix, schedule, payload, misfire)
+        upkeep = installing.daily(self._context, prefix, schedule, payload, options)
         return self._start(prefix, upkeep)
 
     def install_periodic_tick(
@@ -110,11 +116,10 @@ class Cron(Generic[T]):
         prefix: str,
         period: timedelta,
         payload: T | Callable[[datetime], T],
-        *,
-        misfire: Misfire | None = None,
+        **options: Unpack[TickOptions],
     ) -> CronHandle:
         """Install a message at the multiples of a period since the epoch."""
-        upkeep = installing.periodic(self._context, prefix, period, payload, misfire)
+        upkeep = installing.periodic(self._context, prefix, period, payload, options)
         return self._start(prefix, upkeep)
 
     def install_expression(
@@ -122,12 +127,41 @@ class Cron(Generic[T]):
         prefix: str,
         crontab: Crontab,
         payload: T | Callable[[datetime], T],
-        *,
-        misfire: Misfire | None = None,
+        **options: Unpack[TickOptions],
     ) -> CronHandle:
         """Install a message whenever a crontab expression matches."""
-        upkeep = installing.expression(self._context, prefix, crontab, payload, misfire)
+        upkeep = installing.expression(self._context, prefix, crontab, payload, options)
         return self._start(prefix, upkeep)
+
+    def install_schedule(
+        self,
+        prefix: str,
+        schedule: Schedule,
+        payload: T | Callable[[datetime], T],
+        *,
+        config_hash: ConfigHash | None = None,
+        **options: Unpack[TickOptions],
+    ) -> CronHandle:
+        """Install a message whenever any schedule ticks, one of your own too.
+
+        The hash is computed from the schedule's `text`. A schedule without one needs a hash here.
+        """
+        upkeep = installing.any_schedule(
+            self._context, prefix, schedule, payload, config_hash, options
+        )
+        return self._start(prefix, upkeep)
+
+    def run_now(self, prefix: str) -> bool:
+        """Put in one extra message of a cron that was installed here, due now.
+
+        Return False if another node has uninstalled or replaced the cron.
+        """
+        plan = None
+        for handle, upkeep in tuple(self._installed.items()):
+            if handle.prefix == prefix and handle.active:
+                plan = upkeep.plan  # of several, the one that was installed last
+        done: bool = self._drive(run_now(self._context, prefix, plan))
+        return done
 
     def pause(self, prefix: str) -> bool:
         """Remove undelivered ticks, and let no node create more; return False if already paused."""
@@ -137,7 +171,7 @@ class Cron(Generic[T]):
     def resume(self, prefix: str) -> bool:
         """Create ticks again, on other nodes within a minute; return False if not paused."""
         resumed: bool = self._drive(installing.resume(self._context, prefix))
-        for handle in tuple(self._handles):
+        for handle in tuple(self._installed):
             if handle.prefix == prefix:
                 handle.refresh()
         return resumed
@@ -149,16 +183,19 @@ class Cron(Generic[T]):
 
     def close(self) -> None:
         """Stop every cron that was installed through this queue, as closing the queue does."""
-        while self._handles:
-            self._handles.pop().close()
+        while self._installed:
+            handle, _ = self._installed.popitem()
+            handle.close()
 
     def _start(self, prefix: str, upkeep: Upkeep[T]) -> CronHandle:
-        next_run: int | None = self._drive(upkeep.begin())
-        entry = Entry(self._context.clock, lambda: self._drive(upkeep.run()))
+        next_run: int | None = self._drive_upkeep(upkeep.begin())
+        entry = Entry(self._context.clock, lambda: self._drive_upkeep(upkeep.run()))
         here = scheduler()
         handle = CronHandle(prefix, entry, here)
         if next_run is not None:
             here.add(entry, next_run)
-        self._handles.difference_update([each for each in tuple(self._handles) if not each.active])
-        self._handles.add(handle)
+        for other in tuple(self._installed):
+            if not other.active:
+                self._installed.pop(other, None)
+        self._installed[handle] = upkeep
         return handle

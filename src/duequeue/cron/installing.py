@@ -6,21 +6,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from duequeue.cron.plans import Generated, OurSchedule, Plan, Scheduled
+from duequeue.cron.plans import Generated, Plan
+from duequeue.cron.scheduled import Scheduled
+from duequeue.cron.tick_settings import TickOptions, checked_settings
 from duequeue.cron.upkeep import Upkeep, install, tick_of
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
-from duequeue.instants import instant_or_none, positive_millis
+from duequeue.instants import from_millis, instant_or_none, positive_millis
 from duequeue.message import checked_payload
 from duequeue.port.cron_table import Installation, Installed, Tick
 from duequeue.schedules.crontab import Crontab
-from duequeue.schedules.misfire import Misfire
-from duequeue.schedules.schedule import Daily, Every
+from duequeue.schedules.own_schedule import OwnSchedule
+from duequeue.schedules.schedule import Daily, DescribedSchedule, Every, Schedule
 from duequeue.schedules.tick import ConfigHash, CronMessage, checked_prefix
 
 T = TypeVar("T")
-
-SKIP = Misfire.skip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def daily(
     prefix: str,
     schedule: Daily,
     payload: T | Callable[[datetime], T],
-    misfire: Misfire | None,
+    options: TickOptions,
 ) -> Upkeep[T]:
     """Return the upkeep of a daily schedule."""
     _check_type("schedule", schedule, Daily)
-    return _scheduled(context, prefix, schedule, payload, misfire)
+    return _scheduled(context, prefix, schedule, payload, options)
 
 
 def periodic(
@@ -121,10 +121,10 @@ def periodic(
     prefix: str,
     period: timedelta,
     payload: T | Callable[[datetime], T],
-    misfire: Misfire | None,
+    options: TickOptions,
 ) -> Upkeep[T]:
     """Return the upkeep of a period."""
-    return _scheduled(context, prefix, Every(period), payload, misfire)
+    return _scheduled(context, prefix, Every(period), payload, options)
 
 
 def expression(
@@ -132,26 +132,44 @@ def expression(
     prefix: str,
     crontab: Crontab,
     payload: T | Callable[[datetime], T],
-    misfire: Misfire | None,
+    options: TickOptions,
 ) -> Upkeep[T]:
     """Return the upkeep of a crontab expression."""
     _check_type("crontab", crontab, Crontab)
-    return _scheduled(context, prefix, crontab, payload, misfire)
+    return _scheduled(context, prefix, crontab, payload, options)
+
+
+def any_schedule(
+    context: Context[T],
+    prefix: str,
+    schedule: Schedule,
+    payload: T | Callable[[datetime], T],
+    config_hash: ConfigHash | None,
+    options: TickOptions,
+) -> Upkeep[T]:
+    """Return the upkeep of a schedule of ours or of the user's own."""
+    if config_hash is not None:
+        _check_type("config_hash", config_hash, ConfigHash)
+    if isinstance(schedule, Daily | Every | Crontab):
+        return _scheduled(context, prefix, schedule, payload, options, config_hash)
+    own = OwnSchedule(schedule)
+    own.next_after(from_millis(context.now()))  # a mistake is raised here, and not only logged
+    return _scheduled(context, prefix, own, payload, options, config_hash)
 
 
 def _scheduled(
     context: Context[T],
     prefix: str,
-    schedule: OurSchedule,
+    schedule: DescribedSchedule,
     payload: T | Callable[[datetime], T],
-    misfire: Misfire | None,
+    options: TickOptions,
+    config_hash: ConfigHash | None = None,
 ) -> Upkeep[T]:
     prefix = checked_prefix(prefix)
-    if misfire is not None:
-        _check_type("misfire", misfire, Misfire)
+    settings = checked_settings(**options)
     if not callable(payload):
         checked_payload(context.codec.encode(payload), prefix)
-    return _upkeep(context, Scheduled(prefix, schedule, payload, misfire or SKIP))
+    return _upkeep(context, Scheduled(prefix, schedule, payload, settings, config_hash))
 
 
 def _upkeep(context: Context[T], plan: Plan) -> Upkeep[T]:

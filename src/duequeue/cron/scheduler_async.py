@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from duequeue.clock import Clock, ManualClock
 from duequeue.cron.agenda import Agenda
 from duequeue.cron.scheduler import CLOSE_WITHIN
+from duequeue.drive.actions import Action
 from duequeue.errors import QueueClosed
+from duequeue.flows.context import Context
 from duequeue.wakeups.bell import Bell
 
 
@@ -18,24 +21,26 @@ class AsyncEntry:
     def __init__(self, clock: Clock, run: Callable[[], Awaitable[int | None]]) -> None:
         self.clock = clock
         self._run = run
-        self._running = asyncio.Lock()
+        self.running = asyncio.Lock()
         self._closed = False
 
     async def run(self) -> int | None:
-        """Run unless closed, and return the instant of the next run, or None after the last."""
-        async with self._running:
-            at = None
-            with suppress(QueueClosed):
-                at = None if self._closed else await self._run()
-            if at is None:
-                self._closed = True
-            return at
+        """Run unless closed, and return the instant of the next run, or None after the last.
+
+        The caller holds `running`.
+        """
+        at = None
+        with suppress(QueueClosed):
+            at = None if self._closed else await self._run()
+        if at is None:
+            self._closed = True
+        return at
 
     async def close(self) -> None:
         """Never run again, and wait for a run in progress to end."""
         self._closed = True
         with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_WITHIN), self._running:
+            async with asyncio.timeout(CLOSE_WITHIN), self.running:
                 pass
 
 
@@ -63,8 +68,14 @@ class AsyncScheduler:
     async def run_now(self, entry: AsyncEntry) -> None:
         """Run an entry at once, in the calling task, if it is still planned."""
         if entry in self:
-            self._plan_again(entry, await entry.run())
+            async with entry.running:
+                await self._run(entry)
             self._bell.ring_all()
+
+    async def run_due(self, clock: Clock) -> None:
+        """Run the entries of a clock whose time has come, in the calling task."""
+        for entry in self._agenda.due(clock):
+            await self._run_if_due(entry)
 
     async def remove(self, entry: AsyncEntry) -> None:
         """Stop running an entry."""
@@ -82,11 +93,18 @@ class AsyncScheduler:
                 if next_up.seconds > 0:
                     await self._bell.wait_async(heard, 0, next_up.seconds)
                 else:
-                    self._plan_again(next_up.entry, await next_up.entry.run())
+                    await self._run_if_due(next_up.entry)
         finally:
             self._task = None
 
-    def _plan_again(self, entry: AsyncEntry, at: int | None) -> None:
+    async def _run_if_due(self, entry: AsyncEntry) -> None:
+        async with entry.running:
+            if entry in self._agenda.due(entry.clock):
+                await self._run(entry)
+
+    async def _run(self, entry: AsyncEntry) -> None:
+        """Run an entry and plan it again; meanwhile, the caller holds `running`."""
+        at = await entry.run()
         if at is None:
             self._cancel(entry)
         elif entry in self._agenda:
@@ -105,3 +123,23 @@ _schedulers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncScheduler] = Weak
 def scheduler() -> AsyncScheduler:
     """Return the scheduler of the running event loop."""
     return _schedulers.setdefault(asyncio.get_running_loop(), AsyncScheduler())
+
+
+AsyncPerform: TypeAlias = Callable[[Action], Awaitable[object]]
+
+
+def after_due_crons(perform: AsyncPerform, context: Context[Any]) -> AsyncPerform:
+    """Return `perform`, which first runs the crons that a clock moved by hand has made due.
+
+    So a test that moves its clock finds the ticks, without waiting for a task. Inside a caller's
+    transaction nothing is run, because it might hold the locks that a run needs.
+    """
+    clock = context.clock
+    if not isinstance(clock, ManualClock) or context.is_borrowed:
+        return perform
+
+    async def perform_afterwards(action: Action) -> object:
+        await scheduler().run_due(clock)
+        return await perform(action)
+
+    return perform_afterwards

@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -11,6 +12,7 @@ from duequeue.cron.plans import Plan
 from duequeue.drive.actions import Flow
 from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
 from duequeue.flows.context import Context
+from duequeue.headers import encode_headers
 from duequeue.instants import MILLISECOND, from_millis, to_millis
 from duequeue.message import checked_payload
 from duequeue.port.cron_table import CronLook, CronRow, Installation, Installed, Standing, Tick
@@ -36,7 +38,7 @@ class Upkeep(Generic[T]):
 
     def __init__(self, context: Context[T], plan: Plan) -> None:
         self._context = context
-        self._plan = plan
+        self.plan = plan
         self._hash = plan.config_hash.text
         self._took_over = False
         self._failed: list[int] = []
@@ -53,6 +55,7 @@ class Upkeep(Generic[T]):
         now = context.now()
         try:
             standing = yield from self._refresh(context, now)
+            planned = self.plan.next_run(from_millis(now))
         except QueueClosed:
             raise
         except StoreError as error:
@@ -60,15 +63,15 @@ class Upkeep(Generic[T]):
             if not (isinstance(error, StoreUnavailable) and context.contact.is_lost):
                 words = "%s: this run failed and will be repeated: %s"
                 logger.warning(words, self._name, one_line(error))
-            return self._next_run(now, RETRY_AFTER)
+            return self._after_failure(now)
         except Exception:
             logger.exception("%s: this run failed and will be repeated", self._name)
-            return self._next_run(now, RETRY_AFTER)
+            return self._after_failure(now)
         match standing:
             case Standing.RUNNING:
-                return self._next_run(now, RETRY_AFTER if self._failed else None)
+                return _within(now, planned, RETRY_AFTER if self._failed else None)
             case Standing.PAUSED:
-                return self._next_run(now, LOOK_WHILE_PAUSED)
+                return _within(now, planned, LOOK_WHILE_PAUSED)
             case Standing.REPLACED:
                 logger.warning(
                     "%s: another configuration was installed later, so %s stops here",
@@ -95,11 +98,11 @@ class Upkeep(Generic[T]):
         return Standing.PAUSED if look.row.paused else installed.standing
 
     def _look(self, context: Context[T], since: int) -> Flow[CronLook]:
-        return context.run(partial(context.store.cron.look, self._plan.prefix, self._hash, since))
+        return context.run(partial(context.store.cron.look, self.plan.prefix, self._hash, since))
 
     def _wanted(self, context: Context[T], look: CronLook, now: int) -> Flow[Wanted]:
         """Find the missing ticks; a first run wants all of them, as payloads may have changed."""
-        plan, (row, known) = self._plan, look
+        plan, (row, known) = self.plan, look
         if row.paused:
             return (), ()
         at_now = from_millis(now)
@@ -125,9 +128,9 @@ class Upkeep(Generic[T]):
         ahead, missed = map(self._ticks, wanted)
         latest = max([tick.at for tick in (*ahead, *missed)], default=None)
         return Installation(
-            prefix=self._plan.prefix,
+            prefix=self.plan.prefix,
             config_hash=self._hash,
-            schedule=self._plan.description,
+            schedule=self.plan.description,
             ahead=ahead,
             missed=missed,
             created_until=min(self._failed) - 1 if self._failed else latest,
@@ -135,7 +138,7 @@ class Upkeep(Generic[T]):
         )
 
     def _ticks(self, messages: Iterable[CronMessage[Any]]) -> list[Tick]:
-        plan, found = self._plan, list[Tick]()
+        plan, found = self.plan, list[Tick]()
         for message in messages:
             try:
                 payload = message.payload
@@ -155,16 +158,23 @@ class Upkeep(Generic[T]):
                 )
         return found
 
-    def _next_run(self, now: int, at_most: timedelta | None) -> int:
-        at = from_millis(now)
-        planned = self._plan.next_run(at)
-        if at_most is not None:
-            planned = min(planned, at + at_most)
-        return to_millis(max(planned, at + MILLISECOND))
+    def _after_failure(self, now: int) -> int:
+        """Return when to run again after a failure, which the schedule may have caused itself."""
+        planned = from_millis(now) + RETRY_AFTER
+        with suppress(Exception):
+            planned = self.plan.next_run(from_millis(now))
+        return _within(now, planned, RETRY_AFTER)
 
     @property
     def _name(self) -> str:
-        return f"cron {self._plan.prefix!r} of queue {self._context.name!r}"
+        return f"cron {self.plan.prefix!r} of queue {self._context.name!r}"
+
+
+def _within(now: int, planned: datetime, at_most: timedelta | None) -> int:
+    at = from_millis(now)
+    if at_most is not None:
+        planned = min(planned, at + at_most)
+    return to_millis(max(planned, at + MILLISECOND))
 
 
 def install(context: Context[T], installation: Installation, now: int) -> Flow[Installed]:
@@ -187,4 +197,5 @@ def tick_of(
     at = to_millis(message.at)
     due_at = at if message.deliver_at is None else to_millis(message.deliver_at)
     key = tick_key(prefix, config_hash, message.at)
-    return Tick(at, key, checked_payload(context.codec.encode(payload), key), due_at)
+    headers = None if message.headers is None else encode_headers(message.headers)
+    return Tick(at, key, checked_payload(context.codec.encode(payload), key), due_at, headers)

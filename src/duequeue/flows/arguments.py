@@ -3,7 +3,7 @@
 import inspect
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock
@@ -18,6 +18,9 @@ from duequeue.instants import (
 )
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
+
+# As after `except`: one type of exception, or a tuple of them.
+ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
 
 _MOST = 2**31 - 1
 
@@ -144,7 +147,13 @@ def checked_clock(clock: Clock) -> Clock:
 
 
 def checked_rules(
-    backoff: Backoff | None, max_attempts: int | Default | None, max_attempts_of_queue: int | None
+    backoff: Backoff | None,
+    max_attempts: int | Default | None,
+    max_attempts_of_queue: int | None,
+    *,
+    timeout: timedelta | None,
+    retry_on: ExceptionTypes | None,
+    bury_on: ExceptionTypes,
 ) -> Rules:
     """Return what a consumer does about failures.
 
@@ -154,10 +163,28 @@ def checked_rules(
     if backoff is not None and not isinstance(backoff, Backoff):
         raise TypeError(f"backoff must be a Backoff, not {backoff!r}")
     if isinstance(max_attempts, Default):
-        most: int | None = max_attempts_of_queue or CONSUMER_MAX_ATTEMPTS
+        attempts: int | None = max_attempts_of_queue or CONSUMER_MAX_ATTEMPTS
     else:
-        most = checked_max_attempts(max_attempts)
-    return Rules(backoff or Backoff(), most)
+        attempts = checked_max_attempts(max_attempts)
+    if timeout is not None:
+        positive_millis(timeout, "timeout")
+    retried = None if retry_on is None else _exception_types(retry_on, "retry_on")
+    buried = _exception_types(bury_on, "bury_on")
+    if both := set(retried or ()) & set(buried):
+        names = ", ".join(sorted(each.__name__ for each in both))
+        raise ValueError(f"retry_on and bury_on must not both name {names}")
+    return Rules(backoff or Backoff(), attempts, retried, buried, timeout)
+
+
+def _exception_types(types: ExceptionTypes, argument: str) -> tuple[type[BaseException], ...]:
+    """Return exception types as a tuple, or raise for anything that `except` would refuse too."""
+    found: tuple[Any, ...] = types if isinstance(types, tuple) else (types,)
+    for each in found:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            raise TypeError(
+                f"{argument} must be an exception type or a tuple of exception types, not {types!r}"
+            )
+    return found
 
 
 def consumer_lease_millis(lease: timedelta | None) -> int | None:

@@ -12,6 +12,7 @@ from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.events.events import Events
 from duequeue.flows.group_commit import GroupCommit
+from duequeue.message import BurialNotice
 from duequeue.port.alerts import Alerts
 from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
 from duequeue.process.contact import StoreContact
@@ -52,6 +53,7 @@ class Context(Generic[T]):
     consumer_lease: int
     poll_interval: int
     max_attempts: int | None
+    on_buried: Callable[[BurialNotice[T]], None] | None = None
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""

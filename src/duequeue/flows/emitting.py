@@ -1,12 +1,15 @@
-"""Events of a batch, made only if there are listeners."""
+"""Events of a batch, made only if there are listeners, and notices of burials."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from duequeue.errors import StoreError
 from duequeue.events.events import Buried, Delivered, LeaseLost
 from duequeue.flows.context import Context
-from duequeue.instants import MILLISECOND
+from duequeue.headers import decode_headers
+from duequeue.instants import MILLISECOND, nearest_instant
 from duequeue.leased import LeasedMessage
+from duequeue.message import BurialNotice
 from duequeue.port.store import Burial, Claimed
 
 T = TypeVar("T")
@@ -25,12 +28,16 @@ def emit_buried(
     burials: Sequence[Burial],
     won: set[int],
 ) -> None:
-    """Emit an event for each burial that won; `held` has the keys."""
-    if context.events.listeners:
-        keys = {each.lease.id: each.key for each in held}
-        for burial in burials:
-            if burial.lease.id in won:
-                context.events.emit(Buried(context.name, keys[burial.lease.id], burial.reason))
+    """Emit an event for each burial that won, and notify the consumer; `held` has the messages."""
+    if not context.events.listeners and context.on_buried is None:
+        return
+    messages = {each.lease.id: each for each in held}
+    for burial in burials:
+        if burial.lease.id in won:
+            message = messages[burial.lease.id]
+            context.events.emit(Buried(context.name, message.key, burial.reason))
+            if context.on_buried is not None:
+                context.on_buried(_notice(context, message, burial))
 
 
 def emit_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:
@@ -39,3 +46,25 @@ def emit_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: 
         for message in messages:
             if message.lease.id not in won:
                 context.events.emit(LeaseLost(context.name, message.key))
+
+
+def _notice(
+    context: Context[T], message: Claimed | LeasedMessage[T], burial: Burial
+) -> BurialNotice[T]:
+    """Show as much of a message as possible, since it may be buried because it is damaged."""
+    payload: T | None
+    if isinstance(message, LeasedMessage):
+        asked_at, payload, headers = message.due_millis, message.payload, message.headers
+    else:
+        asked_at = message.asked_at
+        try:
+            payload = context.codec.decode(message.payload)
+        except Exception:  # noqa: BLE001 - by contract, any error means undecodable
+            payload = None
+        try:
+            headers = decode_headers(message.headers, message.key)
+        except StoreError:
+            headers = {}
+    due_at = nearest_instant(asked_at)
+    about = (message.key, payload, due_at, burial.attempts, burial.reason, headers)
+    return BurialNotice(context.name, *about)

@@ -52,7 +52,7 @@ CONSUMER_LEASE = timedelta(minutes=1)
 # A warning of other payload types counts messages up to here, so that it is cheap.
 MOST_COUNTED = 10_000
 
-logger = logging.getLogger("duequeue")
+logger = logging.getLogger("duequeue.opening")
 
 _warned_of: set[tuple[str, str]] = set()
 _bells = Shared(Bell)

@@ -57,7 +57,7 @@ def decide(installation: Installation, holding: Holding) -> Decision:
     return Decision(
         standing,
         removed,
-        [Record(tick.key, tick.payload, tick.due_at, None, takes_over) for tick in chosen],
+        [Record(tick.key, tick.payload, tick.due_at, tick.headers, takes_over) for tick in chosen],
         [tick for tick in chosen if tick.at not in holding.known],
         _advanced(row, installation.created_until),
     )

@@ -84,6 +84,7 @@ class Tick(NamedTuple):
     key: str
     payload: bytes
     due_at: int
+    headers: str | None = None
 
 
 @dataclass(frozen=True)

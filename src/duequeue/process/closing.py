@@ -1,7 +1,7 @@
 """Objects that a `with` block closes."""
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 
 class Closing:
@@ -22,6 +22,16 @@ class Closing:
     ) -> None:
         self.close()
 
+    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    if not TYPE_CHECKING:
+
+        async def __aenter__(self) -> NoReturn:
+            name = type(self).__name__
+            raise TypeError(f"enter a {name} with `with`, because it blocks, not with `async with`")
+
+        async def __aexit__(self, *_: object) -> None:
+            """Exist, because Python looks for it before it enters."""
+
 
 class AsyncClosing:
     """Closes itself at the end of an `async with` block, however the block ends."""
@@ -40,3 +50,13 @@ class AsyncClosing:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    if not TYPE_CHECKING:
+
+        def __enter__(self) -> NoReturn:
+            name = type(self).__name__
+            raise TypeError(f"enter an {name} with `async with`, not with `with`")
+
+        def __exit__(self, *_: object) -> None:
+            """Exist, because Python looks for it before it enters."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from itertools import takewhile
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from duequeue.instants import MILLISECOND, from_millis, positive_millis, to_millis
-from duequeue.schedules.zones import canonical_name, wall_clock
+from duequeue.schedules.zones import canonical_name, name_of, wall_clock
 
 _CLOCK_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 _DAY = timedelta(days=1)
@@ -22,8 +23,25 @@ _UNITS = (
 )
 
 
+# The names of the days, in the order of `datetime.weekday()`.
+WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FULL_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
 class Schedule(Protocol):
-    """Anything that knows the instant that comes next."""
+    """Anything that knows the instant that comes next.
+
+    The answer must depend on the given instant alone, so that every node finds the same ticks. A
+    schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a method
+    `describe()`, which returns one line for people.
+    """
+
+    def next_after(self, instant: datetime) -> datetime:
+        """Return the first tick strictly later than the instant."""
+
+
+class DescribedSchedule(Schedule, Protocol):
+    """A schedule that describes itself, as all of ours do."""
 
     @property
     def text(self) -> str:
@@ -32,14 +50,25 @@ class Schedule(Protocol):
     def describe(self) -> str:
         """Return one line for people, with the zone as it was given."""
 
-    def next_after(self, instant: datetime) -> datetime:
-        """Return the first tick strictly later than the instant, in UTC."""
+    def __hash__(self) -> int:
+        """Return a hash for the cache of its ticks."""
+
+
+def text_of(schedule: Schedule) -> str:
+    """Return the text of a schedule, or raise if it is one of the user's own without a text."""
+    text = getattr(schedule, "text", None)
+    if isinstance(text, str):
+        return text
+    raise TypeError(
+        f"config_hash cannot be computed, because {schedule!r} has no `text` that is a str: pass "
+        "config_hash=ConfigHash('…') to install_schedule, and change it whenever the ticks change"
+    )
 
 
 class EndOfTime(ValueError):
     """A schedule has no further tick that a datetime can hold."""
 
-    def __init__(self, schedule: Schedule, instant: datetime) -> None:
+    def __init__(self, schedule: DescribedSchedule, instant: datetime) -> None:
         super().__init__(
             f"{schedule.describe()}: the tick after {instant.isoformat()} "
             "lies outside the years 1 to 9999"
@@ -78,7 +107,17 @@ class Every:
             raise EndOfTime(self, instant) from error
 
 
-class OnWallClock:
+class Walking:
+    """A schedule that finds several ticks in a row faster, or otherwise, than one by one."""
+
+    __slots__ = ()
+
+    def ticks_after(self, instant: datetime) -> Iterator[datetime]:
+        """Return the ticks later than an instant, each computed when asked for."""
+        raise NotImplementedError
+
+
+class OnWallClock(Walking):
     """A schedule of local times; the wall clock decides at which instant a local time comes."""
 
     __slots__ = ()
@@ -129,10 +168,11 @@ class OnWallClock:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Daily(OnWallClock):
-    """Ticks at given local times of every day.
+    """Ticks at given local times of every day, or of some days of the week.
 
-    `horizon` is how far ahead ticks are put into the queue, and `interval` is how often that is
-    renewed. Neither changes which instants tick, so neither is part of the text.
+    `weekdays` holds names such as "mon" or "monday", or numbers as in `datetime.weekday()`, where
+    Monday is 0. `horizon` is how far ahead ticks are put into the queue, and `interval` is how
+    often that is renewed. Neither changes which instants tick, so neither is part of the text.
     """
 
     times: tuple[time, ...]
@@ -140,14 +180,19 @@ class Daily(OnWallClock):
     canonical_zone: str = field(repr=False)
     horizon: timedelta
     interval: timedelta
+    weekdays: tuple[str, ...]
 
     def __init__(
         self,
         times: Iterable[time | str],
-        zone: str = "UTC",
+        zone: str | ZoneInfo = "UTC",
         horizon: timedelta = timedelta(days=2),
         interval: timedelta = timedelta(hours=1),
+        *,
+        weekdays: Iterable[str | int] | None = None,
     ) -> None:
+        if isinstance(zone, ZoneInfo):
+            zone = name_of(zone)
         positive_millis(horizon, "horizon")
         positive_millis(interval, "interval")
         object.__setattr__(self, "times", _checked_times(times))
@@ -155,23 +200,29 @@ class Daily(OnWallClock):
         object.__setattr__(self, "canonical_zone", canonical_name(zone))
         object.__setattr__(self, "horizon", horizon)
         object.__setattr__(self, "interval", interval)
+        chosen = WEEK if weekdays is None else _checked_weekdays(weekdays)
+        object.__setattr__(self, "weekdays", chosen)
 
     def _next_local(self, after: datetime) -> datetime:
         later = bisect_right(self.times, after.time())
-        if later < len(self.times):
+        if later < len(self.times) and WEEK[after.weekday()] in self.weekdays:
             return datetime.combine(after, self.times[later])
-        return datetime.combine(after + _DAY, self.times[0])
+        day = after + _DAY
+        while WEEK[day.weekday()] not in self.weekdays:
+            day += _DAY
+        return datetime.combine(day, self.times[0])
 
     def _line(self, zone: str) -> str:
         # Without zeros that say nothing: 07:00, 07:00:30 or 07:00:00.500.
         times = [each.isoformat().removesuffix("000").removesuffix(":00") for each in self.times]
-        return f"daily at {', '.join(times)} in {zone}"
+        days = "" if self.weekdays == WEEK else f" on {', '.join(self.weekdays)}"
+        return f"daily at {', '.join(times)}{days} in {zone}"
 
 
 def ticks(schedule: Schedule, after: datetime, until: datetime | None = None) -> Iterator[datetime]:
     """Return the ticks later than `after` and not later than `until`, each computed when asked."""
     to_millis(after, "after")
-    if isinstance(schedule, OnWallClock):
+    if isinstance(schedule, Walking):
         found = schedule.ticks_after(after)
     else:
         found = _following(schedule, after)
@@ -188,6 +239,32 @@ def _following(schedule: Schedule, tick: datetime) -> Iterator[datetime]:
             yield tick
     except EndOfTime:
         return
+
+
+def _checked_weekdays(weekdays: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the names of days in the order of the week, each once."""
+    if isinstance(weekdays, str) or not isinstance(weekdays, Iterable):
+        raise TypeError(f"weekdays must be a list of days such as ['mon', 'fri'], not {weekdays!r}")
+    given = {_checked_weekday(each) for each in weekdays}
+    if not given:
+        raise ValueError("weekdays must hold at least one day, such as 'mon'")
+    return tuple(name for name in WEEK if name in given)
+
+
+def _checked_weekday(given: object) -> str:
+    if isinstance(given, str):
+        name = given.lower()
+        if name in WEEK:
+            return name
+        if name in _FULL_NAMES:
+            return WEEK[_FULL_NAMES.index(name)]
+    elif not isinstance(given, int) or isinstance(given, bool):
+        raise TypeError(f"weekdays must hold names or numbers of days, not {given!r}")
+    elif 0 <= given < len(WEEK):
+        return WEEK[given]
+    raise ValueError(
+        f"weekdays must hold 'mon' to 'sun', or 0 to 6 from Monday to Sunday, not {given!r}"
+    )
 
 
 def _checked_times(times: Iterable[time | str]) -> tuple[time, ...]:

@@ -1,6 +1,7 @@
 """Ticks, the messages that a schedule puts in, and the keys that make each unique."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -10,7 +11,7 @@ from typing_extensions import TypeVar
 
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import MAX_KEY_LENGTH, checked_text
-from duequeue.schedules.schedule import Schedule
+from duequeue.schedules.schedule import Schedule, text_of
 
 MAX_HASH_LENGTH = 64
 _COMPUTED_LENGTH = 16
@@ -34,7 +35,7 @@ class ConfigHash:
     @classmethod
     def of(cls, schedule: Schedule) -> "ConfigHash":
         """Return the hash of a schedule's text, which is equal for schedules that tick alike."""
-        return cls(sha256(schedule.text.encode()).hexdigest()[:_COMPUTED_LENGTH])
+        return cls(sha256(text_of(schedule).encode()).hexdigest()[:_COMPUTED_LENGTH])
 
 
 T = TypeVar("T", default=Any)
@@ -55,6 +56,7 @@ class CronMessage(Generic[T]):
     payload: T
     at: datetime
     deliver_at: datetime | None = None
+    headers: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         at, deliver_at = self.at, self.deliver_at

@@ -67,10 +67,19 @@ def wall_clock(zone: str) -> WallClock:
         return WallClock(ZoneInfo.from_file(rules, key=zone))
 
 
+def name_of(zone: ZoneInfo) -> str:
+    """Return the name of a zone; only its name counts, not the rules that it was made from."""
+    if not zone.key:
+        raise ValueError(f"zone {zone!r} has no name; use ZoneInfo('Europe/Berlin') or the name")
+    return zone.key
+
+
 def canonical_name(zone: str) -> str:
     """Return the one name that all aliases of a zone share, or raise and name the nearest zone."""
     if not isinstance(zone, str):
-        raise TypeError(f"zone must be the name of a zone, not {type(zone).__name__}: {zone!r}")
+        raise TypeError(
+            f"zone must be the name of a zone or a ZoneInfo, not {type(zone).__name__}: {zone!r}"
+        )
     if zone not in _names():
         raise ValueError(f"zone {zone!r} is unknown; {_suggestion(zone)}")
     while zone in _links():

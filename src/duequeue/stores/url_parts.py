@@ -1,6 +1,9 @@
 """How the URLs of stores are taken apart. No error here shows any part of a user or password."""
 
 import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from difflib import get_close_matches
 
 
 def split_options(url: str) -> tuple[str, dict[str, str]]:
@@ -21,3 +24,17 @@ def refuse_unencoded_credentials(url: str) -> None:
             "url has an unencoded @, / or ? in its user or password: write %40, %2F or %3F, and "
             "percent-encode every other special character there too"
         )
+
+
+def refuse_unknown_options(options: Mapping[str, str], known: AbstractSet[str]) -> None:
+    """Raise for an option that is not known, and name the known one that is most like it."""
+    # Behind an unencoded ? in a password, which an @ ends, the options are parts of it.
+    may_show = not any("@" in name + value for name, value in options.items())
+    for name in options.keys() - known:
+        shown = f" {name!r}" if may_show else ""
+        raise ValueError(f"url has the unknown option{shown}; {_advice(name, known)}")
+
+
+def _advice(name: str, known: AbstractSet[str]) -> str:
+    alike = get_close_matches(name, known, n=1)
+    return f"did you mean {alike[0]!r}?" if alike else f"known are: {', '.join(sorted(known))}"

@@ -100,7 +100,14 @@ def _check(
     function: Callable[..., Any], options: ConsumerOptions, opens: opening.Opening[Any]
 ) -> None:
     check_workers(function, options.get("concurrency", 8), options.get("batch", 100))
-    checked_rules(options.get("backoff"), options.get("max_attempts", DEFAULT), opens.max_attempts)
+    checked_rules(
+        options.get("backoff"),
+        options.get("max_attempts", DEFAULT),
+        opens.max_attempts,
+        timeout=options.get("timeout"),
+        retry_on=options.get("retry_on"),
+        bury_on=options.get("bury_on", ()),
+    )
     consumer_lease_millis(options.get("lease"))
 
 

@@ -6,9 +6,14 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from duequeue.stores.sql.postgres.address import Address
-from duequeue.stores.url_parts import refuse_unencoded_credentials, split_options
+from duequeue.stores.url_parts import (
+    refuse_unencoded_credentials,
+    refuse_unknown_options,
+    split_options,
+)
 
 # These hold unless the URL says otherwise. With these keepalives, in seconds, an idle connection to
 # a server that is gone is lost after a minute; with the system's defaults, after two hours. There
@@ -22,6 +27,10 @@ DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
+
+OWN_OPTIONS = {"pool_size", "pooler", "role"}
+# In a URL, libpq also takes ssl=true for sslmode=require.
+LIBPQ_OPTIONS = {"ssl", *(option.keyword.decode() for option in Conninfo.get_defaults())}
 
 # A queue's table swings between empty and full faster than its statistics follow. So these settings
 # force the plans that are right at every size: they walk the index in due order instead of sorting,
@@ -82,6 +91,7 @@ class PostgresSettings:
         """Parse a URL: our own options are taken out of it, and libpq reads the rest."""
         refuse_unencoded_credentials(url)
         location, options = split_options(url)
+        refuse_unknown_options(options, OWN_OPTIONS | LIBPQ_OPTIONS)
         pool_size = options.pop("pool_size", "10")
         if not pool_size.isdecimal():
             raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
@@ -92,7 +102,8 @@ class PostgresSettings:
         if role not in {"any", "producer"}:
             raise ValueError(f"role in the url must be 'any' or 'producer', not {role!r}")
         scheme, _, rest_of_location = location.partition(":")
-        location = f"{scheme.lower()}:{rest_of_location}"  # libpq takes no other
+        # libpq takes neither another case nor the driver that a URL of SQLAlchemy names.
+        location = f"{scheme.lower().partition('+')[0]}:{rest_of_location}"
         rest = "&".join(f"{name}={value}" for name, value in options.items())
         return cls(
             f"{location}?{rest}", int(pool_size), pooler == "transaction", role == "producer"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from duequeue.stores.url_parts import split_options
+from duequeue.stores.url_parts import refuse_unknown_options, split_options
 
 SYNCHRONOUS = ("full", "normal")
 # Only the user who created the file may read and write it.
@@ -37,10 +37,7 @@ class SqliteSettings(NamedTuple):
         if synchronous not in SYNCHRONOUS:
             raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
         mode = _mode(options.pop("mode", f"{DEFAULT_MODE:o}"))
-        if options:
-            raise ValueError(
-                f"url has unknown options {sorted(options)}; known are: mode, synchronous"
-            )
+        refuse_unknown_options(options, {"mode", "synchronous"})
         return cls(path, synchronous, mode)
 
 

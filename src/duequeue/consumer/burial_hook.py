@@ -1,0 +1,98 @@
+"""Calls a user's `on_buried`, beside everything else that a consumer does.
+
+The hook has a thread or a task of its own, because one that takes its time must not keep the
+consumer from settling messages and extending leases.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from queue import SimpleQueue
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeVar
+
+from duequeue.message import BurialNotice
+
+T = TypeVar("T", default=Any)
+
+OnBuried: TypeAlias = Callable[[BurialNotice[T]], object]
+AsyncOnBuried: TypeAlias = Callable[[BurialNotice[T]], Awaitable[object]]
+
+logger = logging.getLogger("duequeue.consumer")
+
+
+class BurialHook(Generic[T]):
+    """A plain function that is called with each burial, on the thread that runs this."""
+
+    def __init__(self, call: OnBuried[T]) -> None:
+        check_callable(call)
+        if inspect.iscoroutinefunction(call):
+            raise TypeError(
+                "on_buried must be a plain function, not a coroutine function: "
+                "use AsyncQueue for coroutine functions"
+            )
+        self._call = call
+        self._notices: SimpleQueue[BurialNotice[T] | None] = SimpleQueue()
+
+    def add(self, notice: BurialNotice[T]) -> None:
+        """Have the function called soon; this may be called on any thread."""
+        self._notices.put(notice)
+
+    def run(self) -> None:
+        """Call the function until the end; log its errors."""
+        while (notice := self._notices.get()) is not None:
+            try:
+                self._call(notice)
+            except BaseException as error:  # noqa: BLE001 - not even sys.exit ends the hook
+                _log_failure(notice, error)
+
+    def end(self) -> None:
+        """Let `run` return after the burials so far."""
+        self._notices.put(None)
+
+
+class AsyncBurialHook(Generic[T]):
+    """A coroutine function that is awaited with each burial, in the task that runs this."""
+
+    def __init__(self, call: AsyncOnBuried[T]) -> None:
+        check_callable(call)
+        if inspect.isfunction(call) and not _may_return_awaitable(call):
+            raise TypeError(
+                "on_buried must be a coroutine function, written with `async def`, not a plain "
+                "function: use Queue for plain functions"
+            )
+        self._call = call
+        self._notices: asyncio.Queue[BurialNotice[T] | None] = asyncio.Queue()
+
+    def add(self, notice: BurialNotice[T]) -> None:
+        """Have the function awaited soon."""
+        self._notices.put_nowait(notice)
+
+    async def run(self) -> None:
+        """Await the function until the end; log its errors."""
+        while (notice := await self._notices.get()) is not None:
+            try:
+                await self._call(notice)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - nor here
+                _log_failure(notice, error)
+
+    def end(self) -> None:
+        """Let `run` return after the burials so far."""
+        self._notices.put_nowait(None)
+
+
+def check_callable(on_buried: object) -> None:
+    """Raise unless it can be called."""
+    if not callable(on_buried):
+        raise TypeError(f"on_buried must be a function of a BurialNotice, not {on_buried!r}")
+
+
+def _may_return_awaitable(function: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(function) or function.__name__ == "<lambda>"
+
+
+def _log_failure(notice: BurialNotice[Any], error: BaseException) -> None:
+    words = "queue %r: on_buried failed for %r, which stays buried"
+    logger.error(words, notice.queue_name, notice.key, exc_info=error)

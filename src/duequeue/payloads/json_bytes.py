@@ -1,0 +1,38 @@
+"""Values as JSON, in which equal values are equal bytes."""
+
+from math import isfinite
+
+import msgspec
+
+from duequeue.payloads.pydantic_models import dump_model
+
+_encoder = msgspec.json.Encoder(order="deterministic", enc_hook=dump_model)
+
+
+def encode_json(value: object, /) -> bytes:
+    """Encode a value, or raise for one that JSON cannot express."""
+    try:
+        data = _encoder.encode(value)
+    except TypeError as error:
+        reason = "the keys of a dict must be strings" if "str keys" in str(error) else error
+        raise TypeError(f"payload cannot be written as JSON: {reason}") from error
+    except RecursionError:
+        raise ValueError(
+            "payload contains itself or is nested too deeply, which JSON cannot express"
+        ) from None
+    # JSON has no notation for these numbers, and the encoder silently writes null.
+    if b"null" in data and not _all_finite(msgspec.to_builtins(value, enc_hook=dump_model)):
+        raise ValueError("payload holds nan or an infinity, which JSON cannot express")
+    return data
+
+
+def _all_finite(value: object) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case dict():
+            return all(map(_all_finite, value.values()))
+        case list() | tuple():
+            return all(map(_all_finite, value))
+        case _:
+            return True
