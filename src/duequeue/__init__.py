@@ -1,5 +1,6 @@
 """DueQueue delivers messages when they are due."""
 
+from duequeue import testing as testing
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
@@ -19,6 +20,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
     UndecodablePayload,
+    WrongDatabase,
 )
 from duequeue.events.events import (
     Buried,
@@ -37,14 +39,16 @@ from duequeue.message import (
     BuriedMessage,
     Message,
     OfferOutcome,
+    Page,
     QueueStats,
     Snapshot,
     State,
 )
 from duequeue.payloads.typed_codec import TypedCodec
-from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import QueueName, queues
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -62,6 +66,7 @@ __all__ = [
     "Backoff",
     "BoundHandler",
     "BurialNotice",
+    "BurialReason",
     "Buried",
     "BuriedMessage",
     "Bury",
@@ -95,9 +100,11 @@ __all__ = [
     "OfferOutcome",
     "Offered",
     "Outcome",
+    "Page",
     "PayloadTooLarge",
     "Queue",
     "QueueClosed",
+    "QueueName",
     "QueueStats",
     "Retry",
     "RetryPolicy",
@@ -115,7 +122,9 @@ __all__ = [
     "TickKey",
     "TypedCodec",
     "UndecodablePayload",
+    "WrongDatabase",
     "log_events",
     "parse_tick_key",
+    "queues",
     "run",
 ]

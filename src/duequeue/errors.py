@@ -7,7 +7,8 @@
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
     └── StoreError             the database refused; chained to the driver's own error
         ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
-        └── SchemaError        the tables are missing, changed by hand, or newer than this code
+        ├── SchemaError        the tables are missing, changed by hand, or newer than this code
+        └── WrongDatabase      also a ValueError; `within` got a connection to another database
 
 Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
 """
@@ -43,3 +44,7 @@ class StoreUnavailable(StoreError):
 
 class SchemaError(StoreError):
     """The database's tables are not the ones this code works with."""
+
+
+class WrongDatabase(StoreError, ValueError):
+    """The connection given to `within` does not lead to the tables of the queue."""

@@ -44,3 +44,11 @@ def decode_headers(text: str | None, key: str | None = None) -> dict[str, str]:
         raise StoreError(
             f"{owner} has something other than strings by name in its column headers: {error}"
         ) from error
+
+
+def shown_headers(text: str | None, key: str) -> dict[str, str]:
+    """Return headers for people to look at, and none if the row was damaged."""
+    try:
+        return decode_headers(text, key)
+    except StoreError:
+        return {}

@@ -17,7 +17,7 @@ from duequeue.flows.arguments import (
     checked_retry,
 )
 from duequeue.instants import EPOCH, from_millis, to_millis
-from duequeue.port.history_table import DAY, DayBounds, HistoryTable, SettledRow
+from duequeue.port.history_table import DAY, BurialReason, DayBounds, HistoryTable, SettledRow
 from duequeue.port.store import Backend, Operation, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
@@ -117,6 +117,14 @@ class History(Closing):
     def kinds(self) -> list[str]:
         """Return the kind of every queue in the database, as `name|payload type`."""
         return self._run(self._table.kinds)
+
+    def burial_reasons(self, since: datetime, limit: int = 100) -> list[BurialReason]:
+        """Count the messages that were buried since an instant and still are, by their reason.
+
+        The reasons of the most burials come first.
+        """
+        of = (to_millis(since, "since"), checked_limit(limit))
+        return self._run(partial(self._table.burial_reasons, *of))
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""

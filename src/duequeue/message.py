@@ -48,7 +48,11 @@ class Message(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[T]):
-    """A stored message as `read` found it."""
+    """A stored message as `read` or `list` found it.
+
+    `due_at` is what the producer asked for. `deliver_at` is when it is due now, which differs after
+    a release with a delay; it is None if the message is buried.
+    """
 
     key: str
     payload: T
@@ -58,11 +62,23 @@ class Snapshot(Generic[T]):
     headers: dict[str, str]
     leased_until: datetime | None = None
     reason: str | None = None
+    deliver_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some messages of a queue in due order, and the cursor of the next page, if there is one."""
+
+    messages: list[Snapshot[T]]
+    next: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class BuriedMessage(Generic[T]):
-    """A message that was taken out of the queue; `payload` is None if it cannot be decoded."""
+    """A message that was taken out of the queue; `payload` is None if it cannot be decoded.
+
+    `id` tells apart the burials of one key. It is text of no particular form.
+    """
 
     key: str
     payload: T | None
@@ -72,6 +88,7 @@ class BuriedMessage(Generic[T]):
     reason: str
     buried_at: datetime
     headers: dict[str, str]
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,11 @@ def checked_key(key: str) -> str:
     return str.__str__(key)
 
 
+def checked_prefix(prefix: str) -> str:
+    """Return the beginning of keys, or raise for one that no key can have."""
+    return checked_text(prefix, "prefix", MAX_KEY_LENGTH, shortest=0)
+
+
 def checked_name(name: str) -> str:
     """Return the queue name, or raise for one that could be mistaken for another queue."""
     name = checked_text(name, "name", MAX_NAME_LENGTH)
@@ -127,12 +149,13 @@ def checked_type_name(type_name: str) -> str:
     return checked_text(type_name, "codec.type_name", MAX_TYPE_NAME_LENGTH)
 
 
-def checked_text(text: str, argument: str, longest: int) -> str:
+def checked_text(text: str, argument: str, longest: int, *, shortest: int = 1) -> str:
     """Return a name or a part of a key, or raise for one that no store could keep exactly."""
     if not isinstance(text, str):
         raise TypeError(f"{argument} must be a str, not {type(text).__name__}")
-    if not 1 <= len(text) <= longest:
-        raise ValueError(f"{argument} must have 1 to {longest} characters, not {len(text)}")
+    if not shortest <= len(text) <= longest:
+        allowed = f"{shortest} to {longest} characters"
+        raise ValueError(f"{argument} must have {allowed}, not {len(text)}")
     if not text.isascii() or "\0" in text:
         _check_characters(text, argument)
     return str.__str__(text)  # an f-string would show another text for an enum that is a str

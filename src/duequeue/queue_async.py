@@ -1,6 +1,7 @@
 """The awaiting face of a queue."""
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,7 +23,16 @@ from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
-from duequeue.flows import inspecting, offering, opening, polling, settling
+from duequeue.flows import (
+    burials,
+    inspecting,
+    listing,
+    offering,
+    opening,
+    polling,
+    rescheduling,
+    settling,
+)
 from duequeue.flows.arguments import (
     DEFAULT,
     Default,
@@ -34,7 +44,7 @@ from duequeue.flows.arguments import (
 )
 from duequeue.flows.context import Context
 from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
-from duequeue.message import BuriedMessage, Message, OfferOutcome, QueueStats, Snapshot
+from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
@@ -147,7 +157,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
             offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
         )
 
-    async def offer_batch(self, messages: Iterable[Message[T]]) -> list[OfferOutcome]:
+    async def offer_batch(self, messages: Iterable[Message[T]]) -> builtins.list[OfferOutcome]:
         """Offer many messages in a few round trips, as if one by one in this order."""
         return await self._drive(offering.offer_batch(self._context, messages))
 
@@ -156,7 +166,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         found = await self._drive(polling.try_poll_many(self._context, self._wrap, 1))
         return found[0] if found else None
 
-    async def try_poll_many(self, limit: int) -> list[AsyncDelivery[T]]:
+    async def try_poll_many(self, limit: int) -> builtins.list[AsyncDelivery[T]]:
         """Lease up to `limit` due messages, in due order."""
         return await self._drive(polling.try_poll_many(self._context, self._wrap, limit))
 
@@ -173,7 +183,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
 
     async def poll_many(
         self, limit: int, timeout: timedelta | float | None = None
-    ) -> list[AsyncDelivery[T]]:
+    ) -> builtins.list[AsyncDelivery[T]]:
         """Wait until messages are due and lease up to `limit`; return [] after the timeout."""
         return await self._drive(polling.poll_many(self._context, self._wrap, limit, timeout))
 
@@ -189,6 +199,35 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         """Return whether a key is in the queue, leased or not."""
         return await self._drive(inspecting.contains(self._context, key))
 
+    async def list(
+        self,
+        state: State | str | None = None,
+        prefix: str | None = None,
+        due_from: datetime | None = None,
+        due_to: datetime | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[T]:
+        """List the messages in the queue, in due order, a page at a time.
+
+        A state, the beginning of the key, and a first due time and one to stop before select them.
+        `after` is the `next` of the page before.
+        """
+        return await self._drive(
+            listing.list_page(self._context, state, prefix, due_from, due_to, after, limit)
+        )
+
+    async def reschedule(self, key: str, due: datetime | timedelta) -> bool:
+        """Make a message due at another instant, and return whether there was one.
+
+        It keeps its payload, headers and attempts. A lease on it is revoked, as by an update.
+        """
+        return await self._drive(rescheduling.reschedule(self._context, key, due))
+
+    async def run_now(self, key: str) -> bool:
+        """Make a message due now, as `reschedule` does."""
+        return await self._drive(rescheduling.run_now(self._context, key))
+
     async def drop(self, key: str) -> bool:
         """Delete a message, leased or not, and return whether there was one."""
         return await self._drive(inspecting.drop(self._context, key))
@@ -201,21 +240,50 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         """Count the messages by state."""
         return await self._drive(inspecting.stats(self._context))
 
-    async def buried(self, limit: int) -> list[BuriedMessage[T]]:
-        """List up to `limit` buried messages, the oldest burial first."""
-        return await self._drive(inspecting.buried(self._context, limit))
+    async def buried(
+        self, limit: int, after: str | None = None, reason: str | None = None
+    ) -> builtins.list[BuriedMessage[T]]:
+        """List up to `limit` buried messages, the oldest burial first.
 
-    async def revive(self, key: str, due: datetime | timedelta | None = None) -> bool:
-        """Put the newest burial of a key back in the queue, unless the key is already in it."""
-        return await self._drive(inspecting.revive(self._context, key, due))
+        They begin after the burial with the id `after`, and have the text `reason` in their reason.
+        """
+        return await self._drive(burials.buried(self._context, limit, after, reason))
+
+    async def revive(
+        self,
+        key: str,
+        due: datetime | timedelta | None = None,
+        id: str | None = None,  # noqa: A002 - the name of the field
+    ) -> bool:
+        """Put a burial of a key back in the queue, unless the key is already in it.
+
+        It is the burial with this id, or else the newest one.
+        """
+        return await self._drive(burials.revive(self._context, key, due, id))
+
+    async def revive_all(
+        self, reason: str | None = None, due: datetime | timedelta | None = None
+    ) -> int:
+        """Put the newest burial of every key that is not in the queue back, and count them.
+
+        Only burials with the text `reason` in their reason count.
+        """
+        return await self._drive(burials.revive_all(self._context, reason, due))
+
+    async def delete_buried(self, id: str) -> bool:  # noqa: A002 - the name of the field
+        """Delete one burial, and return whether there was one with this id."""
+        return await self._drive(burials.delete_buried(self._context, id))
 
     async def purge_buried(self, before: datetime) -> int:
         """Delete the burials before an instant, and count them."""
-        return await self._drive(inspecting.purge_buried(self._context, before))
+        return await self._drive(burials.purge_buried(self._context, before))
 
-    async def history(self, limit: int = 100) -> list[Settled]:
-        """List up to `limit` settled messages that the history holds, the newest first."""
-        return await self._drive(inspecting.history(self._context, limit))
+    async def history(self, limit: int = 100, key: str | None = None) -> builtins.list[Settled]:
+        """List up to `limit` settled messages that the history holds, the newest first.
+
+        With a key, list only what became of messages with that key.
+        """
+        return await self._drive(inspecting.history(self._context, limit, key))
 
     def consume(
         self,

@@ -32,7 +32,9 @@ from duequeue import (
     JsonCodec,
     Message,
     OfferOutcome,
+    Page,
     Queue,
+    QueueName,
     QueueStats,
     Settled,
     Snapshot,
@@ -40,6 +42,7 @@ from duequeue import (
     TextCodec,
     TypedCodec,
     log_events,
+    queues,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
@@ -152,6 +155,29 @@ def a_message_has_the_payload(queue: Queue[Order]) -> None:
         assert_type(buried, BuriedMessage[Order])
         assert_type(buried.payload, Order | None)
         assert_type(buried.reason, str)
+        assert_type(buried.id, str)
+        assert_type(queue.revive(buried.key, id=buried.id), bool)
+        assert_type(queue.delete_buried(buried.id), bool)
+
+
+def a_page_has_the_payload(queue: Queue[Order]) -> None:
+    page = queue.list(state="due", prefix="order-", limit=10)
+    assert_type(page, Page[Order])
+    assert_type(page.messages, list[Snapshot[Order]])
+    assert_type(page.next, str | None)
+    assert_type(queue.list(State.FUTURE, after=page.next), Page[Order])
+    assert_type(page.messages[0].payload, Order)
+    assert_type(page.messages[0].deliver_at, datetime | None)
+    assert_type(queue.reschedule("order-7", MINUTE), bool)
+    assert_type(queue.run_now("order-7"), bool)
+    assert_type(queue.revive_all(reason="timeout"), int)
+    assert_type(queue.history(key="order-7"), list[Settled])
+
+
+def queues_have_names() -> None:
+    found = queues(URL)
+    assert_type(found, list[QueueName])
+    assert_type(found[0].payload_type, str)
 
 
 def another_payload_is_refused(queue: Queue[Order]) -> None:
@@ -276,6 +302,8 @@ async def the_same_awaited() -> None:
         assert_type(await queue.poll_many(10), list[AsyncDelivery[Order]])
         assert_type(await queue.offer_batch([Message("7", Order(40))]), list[OfferOutcome])
         assert_type(await queue.read("order-7"), Snapshot[Order] | None)
+        assert_type(await queue.list(prefix="order-"), Page[Order])
+        assert_type(await queue.buried(10), list[BuriedMessage[Order]])
         async with await queue.poll() as delivery:
             assert_type(delivery.payload, Order)
             assert_type(await delivery.ack(), bool)

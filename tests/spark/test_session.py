@@ -60,6 +60,39 @@ def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Pa
         assert queue.contains("a")
 
 
+def test_the_java_of_the_machine_prints_no_warning(tmp_path: Path) -> None:
+    code = (
+        "import os; from duequeue.spark import local_session; before = dict(os.environ)\n"
+        "spark = local_session(cores='1', memory='512m'); print(spark.range(7).count())\n"
+        "assert os.environ.get('JAVA_HOME') == before.get('JAVA_HOME')"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert (finished.stdout, finished.stderr) == (b"7\n", b"")
+
+
+# Spark has closed the connection before the worker sends the rest of its result.
+LATE_WORKER = """
+import os, socket
+import pyspark.worker
+from pyspark import daemon
+from duequeue.spark_daemon import until_closed
+
+os.environ["PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE"] = "1"
+ours, sparks = socket.socketpair()
+sparks.close()
+pyspark.worker.main = lambda infile, outfile: outfile.write(b"the rest")
+try:
+    daemon.worker(ours, True)
+except BrokenPipeError:
+    print("broken", until_closed(daemon.worker)(ours, True))
+"""
+
+
+def test_a_worker_whose_result_nobody_awaits_ends_quietly() -> None:
+    finished = subprocess.run([sys.executable, "-c", LATE_WORKER], capture_output=True, check=True)
+    assert finished.stdout == b"broken 1\n"
+
+
 def test_the_wheel_is_taken_where_there_is_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,8 @@ class Explaining:
         self.connection = connection
         self._plans: list[Plan] = []
         connection.execute(SESSION_SETTINGS)
+        with connection.transaction():
+            queue.within(connection).contains("any")  # its first call also looks where it is
         connection.execute(REPORT_PLANS)
         connection.add_notice_handler(self._note)
 

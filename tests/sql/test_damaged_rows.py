@@ -117,3 +117,4 @@ def test_a_due_time_beyond_all_time_stops_no_queue(
     assert queue.poll_many(2, timeout=MILLISECOND) == []
     clock.advance(MINUTE)
     assert snapshot(queue, "a").state is (State.FUTURE if due_at > 0 else State.LEASED)
+    assert sorted(one.key for one in queue.list().messages) == ["a", "b"]

@@ -290,7 +290,16 @@ def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Conne
         ("extend_leases", "INTEGER PRIMARY KEY (rowid=?)"),
         ("release_messages", "INTEGER PRIMARY KEY (rowid=?)"),
         ("park_messages", "INTEGER PRIMARY KEY (rowid=?)"),
-        ("list_buried", "duequeue_buried_time (kind_id=?)"),
+        ("list_messages", "duequeue_message_due (kind_id=? AND due_at"),
+        ("count_keys", "COVERING INDEX duequeue_message_key (kind_id=? AND key>? AND key<?)"),
+        ("reschedule_message", "duequeue_message_key (kind_id=? AND key=?)"),
+        ("list_buried", "duequeue_buried_time (kind_id=? AND buried_at>? AND buried_at<?)"),
+        ("last_burial", "duequeue_buried_time (kind_id=?)"),
+        ("lock_burials", "duequeue_buried_time (kind_id=? AND buried_at>? AND buried_at<?)"),
+        ("lock_burials", "duequeue_buried_key (kind_id=? AND key=? AND id>?)"),
+        ("revive_burials", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("forget_burials", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("delete_buried", "INTEGER PRIMARY KEY (rowid=?)"),
         ("lock_buried", "duequeue_buried_key (kind_id=? AND key=?)"),
         ("remove_messages_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
         ("remove_parked_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
@@ -317,3 +326,16 @@ def test_queries_walk_an_index(filled: sqlite3.Connection, name: str, path_taken
     # What an update of the view found by index is kept aside, and read from there.
     walks = "SCAN duequeue_(?!settling$)|TEMP B-TREE"
     assert not [step for step in steps if re.search(walks, step)], steps
+
+
+def test_few_keys_with_a_prefix_are_looked_up_and_only_their_places_are_sorted(
+    filled: sqlite3.Connection,
+) -> None:
+    query = QUERIES["list_messages_by_key"]
+    plan = filled.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(parameters(query)))
+    steps = [detail for *_, detail in plan]
+    by_key = (
+        "SEARCH duequeue_message USING INDEX duequeue_message_key (kind_id=? AND key>? AND key<?)"
+    )
+    assert by_key in steps, steps
+    assert not [step for step in steps if "SCAN duequeue_" in step], steps

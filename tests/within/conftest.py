@@ -3,12 +3,14 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from duequeue.contract.faces import Face
 from tests.fixtures.connections import connect_postgres
+from tests.fixtures.postgres import PostgresServer
 
 # Opens a connection of the application's own.
 Connect = Callable[[], Any]
@@ -33,3 +35,15 @@ def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
             return connection
 
         yield connect_one
+
+
+@pytest.fixture
+def other_url(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Iterator[str]:
+    """A second database, which is still empty."""
+    if store == "sqlite":
+        yield f"sqlite:///{tmp_path / 'other.db'}"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database()
+    yield url
+    server.drop_database(url)

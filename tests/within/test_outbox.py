@@ -4,18 +4,21 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy
-from sqlalchemy.orm import Session
+from django.db import connections, transaction
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from duequeue import ManualClock, Retry
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, Consume, OpenQueue
 from duequeue.contract.phrases import DAY, HOUR, claim
 from duequeue.contract.stage import Stage, until_gone
+from tests.within.django_database import django_database
 
 # Runs statements of the application, and is what `within` takes.
 Execute = Callable[[str], Any]
@@ -62,27 +65,65 @@ def engine_of(url: str) -> Iterator[sqlalchemy.Engine]:
 
 
 @contextmanager
-def with_sqlalchemy_connection(url: str) -> Iterator[tuple[Execute, Any]]:
+def with_driver_of_sqlalchemy(url: str) -> Iterator[tuple[Execute, Any]]:
     with engine_of(url) as engine, engine.begin() as connection:
         ours = connection.connection.dbapi_connection
         yield lambda statement: connection.execute(sqlalchemy.text(statement)), ours
 
 
 @contextmanager
+def with_sqlalchemy_connection(url: str) -> Iterator[tuple[Execute, Any]]:
+    with engine_of(url) as engine, engine.begin() as connection:
+        yield lambda statement: connection.execute(sqlalchemy.text(statement)), connection
+
+
+@contextmanager
 def with_sqlalchemy_session(url: str) -> Iterator[tuple[Execute, Any]]:
     with engine_of(url) as engine, Session(engine) as session, session.begin():
-        ours = session.connection().connection.dbapi_connection
-        yield lambda statement: session.execute(sqlalchemy.text(statement)), ours
+        yield lambda statement: session.execute(sqlalchemy.text(statement)), session
+
+
+@contextmanager
+def with_scoped_session(url: str) -> Iterator[tuple[Execute, Any]]:
+    with engine_of(url) as engine:
+        session = scoped_session(sessionmaker(engine))
+        with session.begin():
+            yield lambda statement: session.execute(sqlalchemy.text(statement)), session
+        session.remove()
+
+
+@contextmanager
+def with_django(url: str) -> Iterator[tuple[Execute, Any]]:
+    with django_database(url) as alias, transaction.atomic(using=alias):
+        yield partial(_execute_with_django, alias), connections[alias]
+
+
+@contextmanager
+def with_django_alias(url: str) -> Iterator[tuple[Execute, Any]]:
+    with django_database(url) as alias, transaction.atomic(using=alias):
+        yield partial(_execute_with_django, alias), alias
+
+
+def _execute_with_django(alias: str, statement: str) -> Any:
+    cursor = connections[alias].cursor()
+    cursor.execute(statement)
+    return cursor
 
 
 WAYS = [
     pytest.param("postgres", with_psycopg, id="psycopg"),
+    pytest.param("postgres", with_driver_of_sqlalchemy, id="driver of SQLAlchemy, psycopg"),
     pytest.param("postgres", with_sqlalchemy_connection, id="SQLAlchemy connection, psycopg"),
     pytest.param("postgres", with_sqlalchemy_session, id="SQLAlchemy session, psycopg"),
+    pytest.param("postgres", with_scoped_session, id="SQLAlchemy scoped session, psycopg"),
+    pytest.param("postgres", with_django, id="Django connection, psycopg"),
+    pytest.param("postgres", with_django_alias, id="Django alias, psycopg"),
     pytest.param("sqlite", with_sqlite3, id="sqlite3"),
     pytest.param("sqlite", with_sqlite3_by_hand, id="sqlite3 with BEGIN IMMEDIATE"),
     pytest.param("sqlite", with_sqlalchemy_connection, id="SQLAlchemy connection, sqlite3"),
     pytest.param("sqlite", with_sqlalchemy_session, id="SQLAlchemy session, sqlite3"),
+    pytest.param("sqlite", with_django, id="Django connection, sqlite3"),
+    pytest.param("sqlite", with_django_alias, id="Django alias, sqlite3"),
 ]
 
 pytestmark = [

@@ -53,7 +53,7 @@ class AsyncConsumer(Generic[T]):
         rules: Rules,
         on_buried: AsyncOnBuried[T] | None,
     ) -> None:
-        _refuse_plain_function(handler)
+        refuse_plain_function(handler)
         self._hook = None if on_buried is None else AsyncBurialHook(on_buried)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
@@ -232,7 +232,7 @@ class AsyncConsumer(Generic[T]):
             self._hook_task.cancel()
 
 
-def _refuse_plain_function(handler: Any) -> None:
+def refuse_plain_function(handler: Any) -> None:
     """Raise for a function that was written with a plain `def`.
 
     A lambda and an object with a `__call__` may return an awaitable, so they are not refused.

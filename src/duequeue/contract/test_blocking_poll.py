@@ -78,7 +78,10 @@ WAKERS: dict[str, Callable[[QueueFace], object]] = {
     "offer_batch": lambda queue: queue.offer_batch([Message("a", 1), Message("b", 1, HOUR)]),
     "update": lambda queue: queue.offer("future", 1),
     "update in a batch": lambda queue: queue.offer_batch([Message("future", 1, START)]),
+    "reschedule": lambda queue: queue.reschedule("future", START - HOUR),
+    "run_now": lambda queue: queue.run_now("future"),
     "revive": lambda queue: queue.revive("buried"),
+    "revive_all": lambda queue: queue.revive_all(),
 }
 
 

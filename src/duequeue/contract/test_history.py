@@ -301,3 +301,18 @@ def test_an_uninstalled_tick_leaves_a_row(queue: QueueFace) -> None:
 def test_history_is_a_plain_choice(open_queue: OpenQueue, history: object) -> None:
     with pytest.raises(TypeError, match="history must be True or False"):
         open_queue(history=history)
+
+
+def test_the_history_of_one_key(queue: QueueFace, clock: ManualClock) -> None:
+    for payload in range(3):
+        for key in ("a", "A", "b"):
+            queue.offer(key, payload)
+            assert claim(queue).ack()
+        clock.advance(SECOND)
+    found = queue.history(key="a")
+    assert [one.key for one in found] == ["a"] * 3
+    assert [one.settled_at for one in found] == [START + ago * SECOND for ago in (2, 1, 0)]
+    assert queue.history(2, key="a") == found[:2]
+    assert queue.history(key="nothing") == []
+    with pytest.raises(ValueError, match=r"^key must"):
+        queue.history(key="")

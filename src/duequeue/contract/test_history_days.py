@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from duequeue import (
+    BurialReason,
     DayBounds,
     History,
     HistoryDay,
@@ -239,3 +240,34 @@ def test_a_closed_history_is_closed(history: History) -> None:
     history.close()
     with pytest.raises(QueueClosed, match="History at"):
         history.days()
+
+
+def test_reasons_of_burials_are_counted(
+    queue: QueueFace, open_queue: OpenQueue, history: History, clock: ManualClock
+) -> None:
+    bury(queue, "too old", "a")
+    clock.advance(DAY)
+    since = clock.now()
+    bury(queue, "no such customer", "b", "c")
+    clock.advance(MILLISECOND)
+    bury(queue, "too dear", "d")
+    invoices = open_queue(name="invoices", codec=str)
+    bury(invoices, "no such customer", "e")
+    assert queue.revive("c")
+    last = round(clock.now().timestamp() * 1000)
+    assert history.burial_reasons(since) == [
+        BurialReason("invoices|text", "no such customer", 1, last),
+        BurialReason("orders|json", "too dear", 1, last),
+        BurialReason("orders|json", "no such customer", 1, last - 1),
+    ]
+    bury(queue, "no such customer", "f")
+    assert history.burial_reasons(since, limit=1) == [
+        BurialReason("orders|json", "no such customer", 2, last)
+    ]
+    assert len(history.burial_reasons(START)) == 4
+
+
+def bury(queue: QueueFace, reason: str, *keys: str) -> None:
+    for key in keys:
+        queue.offer(key, "x")
+        assert claim(queue).bury(reason)

@@ -1,16 +1,17 @@
 """Looking at stored messages, and removing them."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.errors import StoreError, UndecodablePayload
-from duequeue.flows.arguments import checked_limit, due_millis
+from duequeue.errors import UndecodablePayload
+from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
+from duequeue.flows.listing import state_of
 from duequeue.headers import decode_headers
-from duequeue.instants import nearest_instant, stored_instant, to_millis
-from duequeue.message import BuriedMessage, QueueStats, Snapshot, State, checked_key
+from duequeue.instants import nearest_instant, stored_instant
+from duequeue.message import QueueStats, Snapshot, State, checked_key
 from duequeue.port.store import StoredBurial, StoredMessage
 from duequeue.settled import Outcome, Settled
 
@@ -54,25 +55,9 @@ def drop_all(context: Context[T], confirm: str) -> Flow[int]:
     return context.run_long(partial(context.store.drop_all, context.now()))
 
 
-def buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
-    """List burials."""
-    return _buried(context, checked_limit(limit))
-
-
-def revive(context: Context[T], key: str, due: datetime | timedelta | None) -> Flow[bool]:
-    """Put a burial back."""
-    now = context.now()
-    return _revive(context, checked_key(key), due_millis(due, now), now)
-
-
-def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
-    """Delete the burials before an instant."""
-    return context.run_long(partial(context.store.purge_buried, to_millis(before, "before")))
-
-
-def history(context: Context[T], limit: int) -> Flow[list[Settled]]:
+def history(context: Context[T], limit: int, key: str | None) -> Flow[list[Settled]]:
     """List settled messages."""
-    return _history(context, checked_limit(limit))
+    return _history(context, checked_limit(limit), None if key is None else checked_key(key))
 
 
 def _read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:
@@ -85,79 +70,36 @@ def _contains(context: Context[T], key: str) -> Flow[bool]:
     return isinstance(found, StoredMessage)
 
 
-def _buried(context: Context[T], limit: int) -> Flow[list[BuriedMessage[T]]]:
-    found = yield from context.run_long(partial(context.store.buried, limit))
-    return [_buried_message(context, each) for each in found]
-
-
-def _revive(context: Context[T], key: str, due_at: int, now: int) -> Flow[bool]:
-    revived = yield from context.run(partial(context.store.revive, key, due_at, now))
-    if revived:
-        yield from context.announce(due_at, now)
-    return revived
-
-
 def _snapshot(context: Context[T], key: str, found: StoredMessage | StoredBurial) -> Snapshot[T]:
     try:
         payload = context.codec.decode(found.payload)
     except Exception as error:
         raise UndecodablePayload(f"the payload of {key!r} cannot be decoded: {error!r}") from error
-    state = _state(found, context.now())
+    headers = decode_headers(found.headers, key)
+    due_at = stored_instant(found.asked_at, key, "asked_at")
+    if isinstance(found, StoredBurial):
+        about = (State.BURIED, found.attempts, headers, None, found.reason)
+        return Snapshot(key, payload, due_at, *about)
+    state = state_of(found, context.now())
+    is_leased = state is State.LEASED
     return Snapshot(
         key=key,
         payload=payload,
-        due_at=stored_instant(found.asked_at, key, "asked_at"),
+        due_at=due_at,
         state=state,
         attempts=found.attempts,
-        headers=decode_headers(found.headers, key),
-        leased_until=_lease_end(found, key) if state is State.LEASED else None,
-        reason=found.reason if isinstance(found, StoredBurial) else None,
+        headers=headers,
+        leased_until=stored_instant(found.leased_until, key, "leased_until") if is_leased else None,
+        deliver_at=nearest_instant(found.due_at),
     )
-
-
-def _lease_end(found: StoredMessage | StoredBurial, key: str) -> datetime | None:
-    if isinstance(found, StoredBurial):
-        return None
-    return stored_instant(found.leased_until, key, "leased_until")
 
 
 def _nearest_or_none(millis: int | None) -> datetime | None:
     return None if millis is None else nearest_instant(millis)
 
 
-def _state(found: StoredMessage | StoredBurial, now: int) -> State:
-    if isinstance(found, StoredBurial):
-        return State.BURIED
-    if found.leased_until > now:
-        return State.LEASED
-    return State.DUE if found.due_at <= now else State.FUTURE
-
-
-def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:
-    """Show as much of a burial as possible, because users look here for what is wrong."""
-    payload: T | None
-    try:
-        payload = context.codec.decode(found.payload)
-    except Exception:  # noqa: BLE001 - by contract, any error means undecodable
-        payload = None
-    try:
-        headers = decode_headers(found.headers, found.key)
-    except StoreError:
-        headers = {}
-    return BuriedMessage(
-        key=found.key,
-        payload=payload,
-        raw=found.payload,
-        due_at=nearest_instant(found.asked_at),
-        attempts=found.attempts,
-        reason=found.reason,
-        buried_at=nearest_instant(found.buried_at),
-        headers=headers,
-    )
-
-
-def _history(context: Context[T], limit: int) -> Flow[list[Settled]]:
-    rows = yield from context.run_long(partial(context.store.settled, limit))
+def _history(context: Context[T], limit: int, key: str | None) -> Flow[list[Settled]]:
+    rows = yield from context.run_long(partial(context.store.settled, limit, key))
     return [
         Settled(
             key=row.key,

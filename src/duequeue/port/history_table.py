@@ -47,6 +47,15 @@ class DayBounds(NamedTuple):
         return found.last_id <= self.last_id and found.rows <= self.rows
 
 
+class BurialReason(NamedTuple):
+    """Why messages of a kind were buried, how many, and when the last one was."""
+
+    kind: str
+    reason: str
+    burials: int
+    last_at: int
+
+
 class HistoryTable(Protocol):
     """The history of every queue in one database."""
 
@@ -69,3 +78,9 @@ class HistoryTable(Protocol):
 
     def kinds(self) -> HistorySteps[list[str]]:
         """Return every kind of message that the database knows, settled or not."""
+
+    def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
+        """Count the messages that were buried since an instant and still are, by their reason.
+
+        The reasons of the most burials come first, then the later ones.
+        """

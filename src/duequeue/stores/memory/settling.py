@@ -43,9 +43,9 @@ class MemorySettling:
         """Add a row for a message that the caller is about to change."""
         self._keep(entry, Outcome.REPLACED, now, None, entry.attempt)
 
-    def newest(self, limit: int) -> list[SettledRow]:
-        """Return the rows of this kind, the one settled last first."""
-        return self._history.newest(self._kind, limit)
+    def newest(self, limit: int, key: str | None) -> list[SettledRow]:
+        """Return the rows of this kind, or of one of its keys, the one settled last first."""
+        return self._history.newest(self._kind, limit, key)
 
     def _keep(
         self,

@@ -1,22 +1,27 @@
 """The messages of one kind in a table of this process; see `port.store.Store`."""
 
 from collections.abc import Sequence
+from heapq import nsmallest
+from operator import attrgetter
 
 from duequeue.drive.steps import at_once
 from duequeue.message import OfferOutcome
 from duequeue.port.history_table import SettledRow
+from duequeue.port.listing import BurialId, BurialSelection, Place, RevivedBurials, Selection
 from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
     Extended,
     Lease,
+    ListedMessage,
     Record,
     Release,
     Steps,
     StoredBurial,
     StoredMessage,
 )
+from duequeue.stores.memory.burials import MemoryBurials
 from duequeue.stores.memory.cron_table import MemoryCrons, MemoryCronTable
 from duequeue.stores.memory.settling import MemorySettling
 from duequeue.stores.memory.table import MemoryMessage, MemoryTable
@@ -29,6 +34,7 @@ class MemoryStore:
         self._table = table
         self._settling = settling
         self.cron = MemoryCronTable(table, settling, crons, self._offer)
+        self._burials = MemoryBurials(table, self.cron, self._offer)
 
     @at_once
     def offer(
@@ -88,8 +94,7 @@ class MemoryStore:
         won: set[int] = set()
         for lease, attempts, reason in burials:
             for entry, _ in self._held([lease]):
-                about = (entry.asked_at, attempts, reason, now, entry.headers)
-                self._table.buried.append(StoredBurial(entry.key, entry.payload, *about))
+                self._table.bury(entry, attempts, reason, now)
                 won.add(self._settling.bury(entry, lease, attempts, now))
         return won
 
@@ -97,10 +102,30 @@ class MemoryStore:
     def read(self, key: str) -> StoredMessage | StoredBurial | None:
         """Look among the live messages, then among the buried ones."""
         entry = self._table.by_key.get(key)
+        return self._burials.newest(key) if entry is None else _stored(entry)
+
+    @at_once
+    def listed(self, selection: Selection, now: int) -> list[ListedMessage]:
+        """Walk over all messages."""
+        window = selection.window(now)
+        found = (
+            entry
+            for entry in self._table.by_id.values()
+            if window.has(Place(entry.due_at, entry.id), entry.leased_until)
+            and entry.key.startswith(selection.prefix)
+        )
+        first = nsmallest(selection.limit, found, key=attrgetter("due_at", "id"))
+        return [ListedMessage(entry.id, entry.key, _stored(entry)) for entry in first]
+
+    @at_once
+    def reschedule(self, key: str, due_at: int, now: int) -> bool:  # noqa: ARG002 - the port's signature
+        """Put a message elsewhere in due order."""
+        entry = self._table.by_key.get(key)
         if entry is None:
-            return next(self._burials(key), None)
-        about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
-        return StoredMessage(entry.payload, entry.asked_at, *about)
+            return False
+        entry.asked_at = due_at
+        self._table.reschedule(entry, due_at)
+        return True
 
     @at_once
     def drop(self, key: str, now: int) -> bool:
@@ -139,38 +164,38 @@ class MemoryStore:
         """Look at the front of the heap."""
         return self._table.earliest_due(now)
 
-    @at_once
-    def buried(self, limit: int) -> list[StoredBurial]:
+    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
         """Sort the buried messages."""
-        return sorted(self._table.buried, key=lambda buried: buried.buried_at)[:limit]
+        return self._burials.listed(selection)
 
-    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Offer the newest burial as a new message."""
-        found = next(self._burials(key), None)
-        if found is None:
-            return False
-        record = Record(key, found.payload, due_at, found.headers, replace=False)
-        outcome = self._offer(record, now)
-        if outcome is not OfferOutcome.CREATED:
-            return False
-        # Compared by identity, because an older burial may be equal in everything.
-        self._table.buried[:] = [each for each in self._table.buried if each is not found]
-        yield from self.cron.release(key)
-        return True
-
-    @at_once
-    def purge_buried(self, before: int) -> int:
+    def last_burial(self) -> Steps[BurialId | None]:
         """Walk over the buried messages."""
-        buried = self._table.buried
-        kept = [each for each in buried if each.buried_at >= before]
-        purged = len(buried) - len(kept)
-        buried[:] = kept
-        return purged
+        return self._burials.last()
+
+    def revive(
+        self, key: str, due_at: int, now: int, burial: BurialId | None = None
+    ) -> Steps[bool]:
+        """Offer a burial as a new message."""
+        return self._burials.revive(key, due_at, now, burial)
+
+    def revive_all(
+        self, selection: BurialSelection, due_at: int, now: int
+    ) -> Steps[RevivedBurials]:
+        """Offer burials as new messages."""
+        return self._burials.revive_all(selection, due_at, now)
+
+    def delete_buried(self, burial: BurialId) -> Steps[bool]:
+        """Walk over the buried messages."""
+        return self._burials.delete(burial)
+
+    def purge_buried(self, before: int) -> Steps[int]:
+        """Walk over the buried messages."""
+        return self._burials.purge(before)
 
     @at_once
-    def settled(self, limit: int) -> list[SettledRow]:
+    def settled(self, limit: int, key: str | None = None) -> list[SettledRow]:
         """Sort all rows of the history."""
-        return self._settling.newest(limit)
+        return self._settling.newest(limit, key)
 
     @at_once
     def prepare_history(self, now: int) -> None:
@@ -206,5 +231,7 @@ class MemoryStore:
         held = {e.id: (e, lease) for e, lease in found if e and e.token == lease.token}
         return list(held.values())
 
-    def _burials(self, key: str) -> "filter[StoredBurial]":
-        return filter(lambda buried: buried.key == key, reversed(self._table.buried))
+
+def _stored(entry: MemoryMessage) -> StoredMessage:
+    about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
+    return StoredMessage(entry.payload, entry.asked_at, *about)

@@ -11,6 +11,7 @@ from duequeue.port.store import Record, StoredBurial
 Place: TypeAlias = tuple[int, int, int]  # instant, message id, serial number of the placing
 
 _SLACK = 64
+_burial_numbers = count(1)  # of all tables, so that a burial of another queue is never mistaken
 
 
 @dataclass(slots=True)
@@ -66,6 +67,11 @@ class MemoryTable:
         for each in (self.by_key, self.by_id, self._waiting, self._leased):
             each.clear()
         return total
+
+    def bury(self, entry: MemoryMessage, attempts: int, reason: str, now: int) -> None:
+        """Copy a message to the buried ones."""
+        about = (entry.asked_at, attempts, reason, now, entry.headers, next(_burial_numbers))
+        self.buried.append(StoredBurial(entry.key, entry.payload, *about))
 
     def lease(self, entry: MemoryMessage, until: int) -> int:
         """Set the end of a lease and return the message's id."""

@@ -1,6 +1,6 @@
 """The history of the SQL stores; see `port.history_table.HistoryTable`."""
 
-from duequeue.port.history_table import DayBounds, HistorySteps, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, HistorySteps, SettledRow
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
 
 
@@ -44,3 +44,8 @@ class SqlHistoryTable:
         """Read the table of kinds, which is small."""
         rows: list[Row] = yield Query("list_kinds")
         return [kind for (kind,) in rows]
+
+    def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
+        """Count in one scan of the burials since then."""
+        rows: list[Row] = yield Query("count_burial_reasons", {"since": since, "limit": limit})
+        return [BurialReason(*row) for row in rows]

@@ -47,6 +47,14 @@ def ensure_schema(dialect: str, *, migrate: bool) -> Steps[list[Migration]]:
     return (yield from _apply(dialect))
 
 
+def missing_tables(place: str) -> SchemaError:
+    """Return the error for a database that does not have our tables."""
+    return SchemaError(
+        f"{place} has no DueQueue tables: run `duequeue migrate --url …` for that database, or "
+        "apply the output of `duequeue migrate --sql` there"
+    )
+
+
 def schema_script(dialect: str) -> str:
     """Return the whole schema as one script, for administrators who run DDL themselves."""
     parts = [load_queries(dialect)["create_migrations"] + ";\n"]

@@ -1,5 +1,6 @@
 """How every SQL backend opens a store."""
 
+from duequeue.errors import SchemaError
 from duequeue.port.store import Steps
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.commands import Execute, Query, Row
@@ -61,3 +62,15 @@ def migrate(dialect: str) -> Steps[list[str]]:
     """Bring the tables up to date and return the names of the applied migrations."""
     applied = yield from ensure_schema(dialect, migrate=True)
     return [migration.name for migration in applied]
+
+
+def list_kinds() -> Steps[list[str]]:
+    """Return the kinds of all queues, in tables of any version."""
+    has_tables: list[Row] = yield Query("has_migrations")
+    if not has_tables[0][0]:
+        raise SchemaError(
+            "this database has no DueQueue tables: open a queue in it, or run "
+            "`duequeue migrate --url …`, to create them"
+        )
+    rows: list[Row] = yield Query("list_kinds")
+    return [kind for (kind,) in rows]

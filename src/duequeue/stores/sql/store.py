@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
 from duequeue.port.history_table import SettledRow
+from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials, Selection
 from duequeue.port.store import (
     ANONYMOUS_SENDER,
     Burial,
@@ -14,14 +15,17 @@ from duequeue.port.store import (
     Counts,
     Extended,
     Lease,
+    ListedMessage,
     Record,
     Release,
     Steps,
     StoredBurial,
     StoredMessage,
 )
+from duequeue.stores.sql.burials import SqlBurials
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
+from duequeue.stores.sql.listing import list_messages
 from duequeue.stores.sql.settling import KEY, LEASE, Settling, pairs
 from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
@@ -53,6 +57,7 @@ class SqlStore:
         self._kind = {"kind_id": kind.id}
         self._settling = settling
         self.cron = SqlCronTable(kind.id, settling)
+        self._burials = SqlBurials(kind.id, self.cron)
         self._sweep_interval = sweep_interval
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
@@ -156,11 +161,23 @@ class SqlStore:
         """Look among the live and the buried messages, and prefer a live one."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
         found: StoredMessage | StoredBurial | None = None
-        for payload, asked_at, attempts, headers, due_at, leased_until, reason, buried_at in rows:
+        for payload, asked_at, attempts, headers, due_at, leased_until, *burial in rows:
+            reason, buried_at, number = burial
             if buried_at is None:
                 return StoredMessage(payload, asked_at, due_at, leased_until, attempts, headers)
-            found = StoredBurial(key, payload, asked_at, attempts, reason, buried_at, headers)
+            about = (asked_at, attempts, reason, buried_at, headers, number)
+            found = StoredBurial(key, payload, *about)
         return found
+
+    def listed(self, selection: Selection, now: int) -> Steps[list[ListedMessage]]:
+        """Read the index of due times, or that of keys."""
+        return list_messages(self._kind_of_message.id, selection, now)
+
+    def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
+        """Update by key."""
+        one = {**self._kind, "key": key, "due_at": due_at, "now": now}
+        changed: int = yield Execute("reschedule_message", one)
+        return changed > 0
 
     def drop(self, key: str, now: int) -> Steps[bool]:
         """Delete by key."""
@@ -185,35 +202,38 @@ class SqlStore:
         rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
         return rows[0][0] if rows else None
 
-    def buried(self, limit: int) -> Steps[list[StoredBurial]]:
+    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
         """Read the index of the buried messages."""
-        rows: list[Row] = yield Query("list_buried", {**self._kind, "limit": limit})
-        return [StoredBurial(*row) for row in rows]
+        return self._burials.listed(selection)
 
-    def revive(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Offer the newest burial as a new message, and delete the burial if that created one."""
-        yield from self._settling.prepare(now)
-        yield BEGIN
-        rows: list[Row] = yield Query("lock_buried", {**self._kind, "key": key})
-        if not rows:
-            return False
-        buried_id, payload, headers = rows[0]
-        record = Record(key, payload, due_at, headers, replace=False)
-        outcomes = yield from self.offer([record], now)
-        if outcomes != [OfferOutcome.CREATED]:
-            return False
-        yield Execute("forget_buried", {"id": buried_id})
-        yield from self.cron.release(key)
-        return True
+    def last_burial(self) -> Steps[BurialId | None]:
+        """Read the end of the index of the buried messages."""
+        return self._burials.last()
+
+    def revive(
+        self, key: str, due_at: int, now: int, burial: BurialId | None = None
+    ) -> Steps[bool]:
+        """Copy a burial as a new message, and delete the burial if that created one."""
+        return self._burials.revive(key, due_at, now, burial)
+
+    def revive_all(
+        self, selection: BurialSelection, due_at: int, now: int
+    ) -> Steps[RevivedBurials]:
+        """Copy burials as new messages, and delete those that created one."""
+        return self._burials.revive_all(selection, due_at, now)
+
+    def delete_buried(self, burial: BurialId) -> Steps[bool]:
+        """Delete by id."""
+        return self._burials.delete(burial)
 
     def purge_buried(self, before: int) -> Steps[int]:
         """Delete by time."""
-        purged: int = yield Execute("purge_buried", {**self._kind, "before": before})
-        return purged
+        return self._burials.purge(before)
 
-    def settled(self, limit: int) -> Steps[list[SettledRow]]:
-        """Read the index of the history backwards."""
-        rows: list[Row] = yield Query("list_history", {**self._kind, "limit": limit})
+    def settled(self, limit: int, key: str | None = None) -> Steps[list[SettledRow]]:
+        """Read the index of the history backwards, until there are enough rows."""
+        wanted = {**self._kind, "key": key, "limit": limit}
+        rows: list[Row] = yield Query("list_history", wanted)
         kind = self._kind_of_message.name
         return [SettledRow(row[0], kind, *row[1:]) for row in rows]
 

@@ -6,12 +6,12 @@ from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
+from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
+from duequeue.stores.sql.postgres.borrowed_async import BorrowedAsyncPostgresSession
+from duequeue.stores.sql.postgres.home import AsyncHome, Home
 from duequeue.stores.sql.postgres.roles import roles_script
-from duequeue.stores.sql.postgres.session import BorrowedPostgresSession, PostgresSession
-from duequeue.stores.sql.postgres.session_async import (
-    AsyncPostgresSession,
-    BorrowedAsyncPostgresSession,
-)
+from duequeue.stores.sql.postgres.session import PostgresSession
+from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.store import SqlStore
 
@@ -23,6 +23,8 @@ class PostgresBackend:
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
+        self._home: Home | None = None
+        self._async_home: AsyncHome | None = None
 
     @property
     def address(self) -> str:
@@ -36,19 +38,27 @@ class PostgresBackend:
 
     def session(self) -> Session:
         """Use a pool of connections."""
-        return PostgresSession(self._settings)
+        session = PostgresSession(self._settings)
+        self._home = Home(session, self._settings.address)
+        return session
 
     def async_session(self) -> AsyncSession:
         """Use a pool of asynchronous connections."""
-        return AsyncPostgresSession(self._settings)
+        session = AsyncPostgresSession(self._settings)
+        self._async_home = AsyncHome(session, self._settings.address)
+        return session
 
     def borrow(self, connection: object) -> Session:
-        """Use a caller's `psycopg.Connection`."""
-        return BorrowedPostgresSession(connection)
+        """Use a caller's connection, if it leads to the same database as the queue's session."""
+        if self._home is None:
+            raise RuntimeError("open the queue's session before a caller's")
+        return BorrowedPostgresSession(connection, self._home)
 
     def borrow_async(self, connection: object) -> AsyncSession:
-        """Use a caller's `psycopg.AsyncConnection`."""
-        return BorrowedAsyncPostgresSession(connection)
+        """Use a caller's connection, if it leads to the same database as the queue's session."""
+        if self._async_home is None:
+            raise RuntimeError("open the queue's session before a caller's")
+        return BorrowedAsyncPostgresSession(connection, self._async_home)
 
     def migrate(self) -> Steps[list[str]]:
         """Bring the tables up to date, and return the names of the applied migrations."""
@@ -87,3 +97,11 @@ class PostgresBackend:
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
         """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)
+
+    def read_only_session(self) -> Session:
+        """Use a pool of connections, since to connect changes nothing."""
+        return self.session()
+
+    def kinds(self) -> Steps[list[str]]:
+        """Look the kinds up, unless there are no tables."""
+        return opening.list_kinds()

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import errors as codes
 
 from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
+from duequeue.stores.sql.migrations import missing_tables
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
@@ -46,6 +47,10 @@ def translate(error: psycopg.Error | OSError, address: Address) -> StoreError:
     words = address.clean(str(error)).strip()
     if isinstance(error, OSError):
         return StoreUnavailable(f"PostgreSQL at {address}: out of file descriptors: {words}")
+    if isinstance(error, codes.UndefinedTable) and "duequeue_" in words:
+        return missing_tables(
+            f"PostgreSQL at {address}: {words}: this database, or the search_path,"
+        )
     if isinstance(error, codes.LockNotAvailable):
         words = f"another transaction has locked what this call needs: {words}"
     kind = StoreUnavailable if is_transient(error) else StoreError

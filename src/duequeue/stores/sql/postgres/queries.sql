@@ -27,6 +27,14 @@ AND (
 ) > 1
 ORDER BY kind.kind;
 
+-- name: identify_database
+-- No two servers began at the same microsecond, and a copy of a server has begun by itself. Nothing here
+-- fails if the tables are missing, because that would end a caller's transaction.
+SELECT
+    CAST(extract(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS bigint),
+    (SELECT CAST(oid AS bigint) FROM pg_database WHERE datname = current_database()),
+    CAST(CAST(to_regclass('duequeue_message') AS oid) AS bigint);
+
 -- name: offer_messages
 -- Ids are drawn in input order, because messages due at the same instant are delivered in insertion
 -- order. Rows are locked in key order, as by every statement here that locks several, so that no two
@@ -160,14 +168,57 @@ ORDER BY lease.position;
 -- one could become the other. Here and wherever a key is looked up, `kind_id + 0` keeps the planner
 -- from walking the due index of the kind, which it would find as good while the statistics say that
 -- the table is nearly empty.
-SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
+SELECT
+    payload, asked_at, attempt, headers, due_at, leased_until,
+    NULL AS reason, NULL AS buried_at, NULL AS burial_id
 FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
 UNION ALL
-SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at
+SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at, id
 FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
 ) AS newest;
+
+-- name: list_messages
+-- This walks over the index of due times. The prefix is compared in a way that no index serves, so that
+-- the planner cannot choose the index of keys, which would read all keys with the prefix for each page.
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+FROM duequeue_message
+WHERE
+    kind_id = :kind_id AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
+    AND leased_until >= :leased_from AND leased_until <= :leased_until
+    AND left(key, length(CAST(:prefix AS text))) = CAST(:prefix AS text)
+ORDER BY due_at, id
+LIMIT :limit;
+
+-- name: count_keys
+-- The keys of all queues are counted, because to look at each one's queue would cost more.
+SELECT count(*) FROM (
+    SELECT 1 FROM duequeue_message
+    WHERE key >= :first_key AND key <= :last_key AND CAST(:kind_id AS integer) IS NOT NULL
+    LIMIT :limit
+) AS found;
+
+-- name: list_messages_by_key
+-- `+ 0` leaves the planner only the index of keys, which it would otherwise combine with that of due times.
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+FROM duequeue_message
+WHERE id = ANY(ARRAY(
+    SELECT id FROM duequeue_message
+    WHERE
+        key >= :first_key AND key <= :last_key AND kind_id + 0 = :kind_id
+        AND (due_at + 0, id) > (:after_due, :after_id) AND due_at + 0 <= :due_until
+        AND leased_until >= :leased_from AND leased_until <= :leased_until
+    ORDER BY due_at, id
+    LIMIT :limit
+))
+ORDER BY due_at, id;
+
+-- name: reschedule_message
+UPDATE duequeue_message
+SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0
+WHERE key = :key AND kind_id + 0 = :kind_id;
 
 -- name: drop_message
 DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id;
@@ -203,18 +254,69 @@ ORDER BY due_at, id LIMIT 1;
 SELECT pg_notify('duequeue', :note);
 
 -- name: list_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at, headers
-FROM duequeue_buried WHERE kind_id = :kind_id
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers, id
+FROM duequeue_buried
+WHERE
+    kind_id = :kind_id AND (buried_at, id) > (:after_at, :after_id)
+    AND (buried_at, id) <= (:until_at, :until_id)
+    AND strpos(reason, :reason) > 0
 ORDER BY buried_at, id LIMIT :limit;
+
+-- name: last_burial
+SELECT buried_at, id FROM duequeue_buried WHERE kind_id = :kind_id
+ORDER BY buried_at DESC, id DESC LIMIT 1;
 
 -- name: lock_buried
 -- The row stays locked until the transaction ends, so that a burial is revived only once.
-SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+SELECT id, buried_at FROM duequeue_buried
+WHERE
+    kind_id = :kind_id AND key = :key
+    AND (CAST(:id AS bigint) IS NULL OR (id = :id AND buried_at = :buried_at))
 ORDER BY id DESC LIMIT 1
 FOR UPDATE;
 
--- name: forget_buried
-DELETE FROM duequeue_buried WHERE id = :id;
+-- name: lock_burials
+-- Of each key only the newest burial counts. A burial that is locked is being revived by somebody else.
+SELECT id, buried_at FROM duequeue_buried AS buried
+WHERE
+    kind_id = :kind_id AND (buried_at, id) > (:after_at, :after_id)
+    AND (buried_at, id) <= (:until_at, :until_id)
+    AND strpos(reason, :reason) > 0
+    AND (
+        SELECT newer.id FROM duequeue_buried AS newer
+        WHERE
+            newer.kind_id = :kind_id AND newer.key = buried.key AND newer.id > buried.id
+            AND strpos(newer.reason, :reason) > 0
+        LIMIT 1
+    ) IS NULL
+ORDER BY buried_at, id LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+
+-- name: revive_burials
+-- As in offer_messages, ids are drawn in the given order, and rows are locked in key order.
+WITH input AS MATERIALIZED (
+    SELECT nextval('duequeue_message_id_seq') AS id, buried.*
+    FROM unnest(CAST(:id AS bigint [])) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT id AS burial_id, kind_id, key, payload, headers FROM duequeue_buried
+        WHERE id = given.id
+    ) AS buried
+),
+revived AS (
+    INSERT INTO duequeue_message (id, kind_id, key, payload, headers, due_at, asked_at, created_at)
+    SELECT id, kind_id, key, payload, headers, :due_at, :due_at, :now
+    FROM input ORDER BY key COLLATE "C"
+    ON CONFLICT (kind_id, key) DO NOTHING
+    RETURNING id
+)
+SELECT input.burial_id, input.key FROM input INNER JOIN revived ON revived.id = input.id;
+
+-- name: forget_burials
+DELETE FROM duequeue_buried WHERE id = ANY(CAST(:id AS bigint []));
+
+-- name: delete_buried
+DELETE FROM duequeue_buried
+WHERE id = :id AND buried_at = :buried_at AND kind_id + 0 = :kind_id;
 
 -- name: purge_buried
 DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
@@ -508,7 +610,8 @@ SELECT duequeue_add_history_day(:day);
 -- name: list_history
 -- The partitions are read from the last one backwards, until there are enough rows.
 SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
-FROM duequeue_history WHERE kind_id = :kind_id
+FROM duequeue_history
+WHERE kind_id = :kind_id AND (CAST(:key AS text) IS NULL OR key = :key)
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
 
 -- name: list_history_days
@@ -576,6 +679,13 @@ WHERE
 
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: merge_messages
 -- This is offer_messages for a whole batch, but it returns only the numbers of created and updated

@@ -1,4 +1,4 @@
-"""Blocking sessions on the shared pool of connections, or on the caller's own."""
+"""Blocking sessions on the shared pool of connections."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -20,14 +20,11 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     Script,
 )
-from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
 from duequeue.stores.sql.postgres.errors import (
     failure,
     interrupt_behind,
     leaves_it_usable,
-    translate,
 )
 from duequeue.stores.sql.postgres.pool import shared_pool
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
@@ -83,36 +80,6 @@ class PostgresSession:
             self._pool.leave()
 
 
-class BorrowedPostgresSession:
-    """Runs operations inside a transaction that belongs to the caller."""
-
-    def __init__(self, connection: object) -> None:
-        if not isinstance(connection, psycopg.Connection):
-            raise TypeError(
-                f"connection must be a psycopg.Connection, not {type(connection).__name__}"
-            )
-        refuse_autocommit(connection)
-        register_arrays(connection)
-        self._address = Address(connection.info.dsn)
-        self._perform = partial(perform, connection, None, None)
-
-    def run(
-        self,
-        operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
-        *,
-        consumes: bool = False,  # noqa: ARG002
-    ) -> T:
-        """Run one operation; the caller commits."""
-        try:
-            return drive(operation(), self._perform)
-        except psycopg.Error as error:
-            raise translate(error, self._address) from error
-
-    def close(self) -> None:
-        """Leave the connection to its owner."""
-
-
 def perform(
     connection: psycopg.Connection[Any],
     kept: psycopg.Cursor[TupleRow] | None,
@@ -161,15 +128,6 @@ def _perform_in_turn(
             raise
         raise interrupt from None
     return [cursor.fetchall() for cursor in cursors]
-
-
-def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """Raise unless what runs on this connection waits for the caller's commit."""
-    idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
-    if connection.autocommit and idle:
-        raise ValueError(
-            "connection has no open transaction: use it inside `with connection.transaction():`"
-        )
 
 
 def _roll_back(connection: psycopg.Connection, error: BaseException) -> None:

@@ -20,16 +20,10 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     Script,
 )
-from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
-from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable, translate
+from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
 from duequeue.stores.sql.postgres.pool_async import shared_pool_async
-from duequeue.stores.sql.postgres.session import (
-    MOST_KEPT_BYTES,
-    OPEN_TRANSACTION,
-    refuse_autocommit,
-)
+from duequeue.stores.sql.postgres.session import MOST_KEPT_BYTES, OPEN_TRANSACTION
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -73,36 +67,6 @@ class AsyncPostgresSession:
         if not self._closed:
             self._closed = True
             self._pool.leave()
-
-
-class BorrowedAsyncPostgresSession:
-    """Runs operations inside a transaction that belongs to the caller."""
-
-    def __init__(self, connection: object) -> None:
-        if not isinstance(connection, psycopg.AsyncConnection):
-            raise TypeError(
-                f"connection must be a psycopg.AsyncConnection, not {type(connection).__name__}"
-            )
-        refuse_autocommit(connection)
-        register_arrays(connection)
-        self._address = Address(connection.info.dsn)
-        self._perform = partial(perform, connection, None, None)
-
-    async def run(
-        self,
-        operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
-        *,
-        consumes: bool = False,  # noqa: ARG002
-    ) -> T:
-        """Run one operation; the caller commits."""
-        try:
-            return await drive_async(operation(), self._perform)
-        except psycopg.Error as error:
-            raise translate(error, self._address) from error
-
-    async def close(self) -> None:
-        """Leave the connection to its owner."""
 
 
 async def perform(

@@ -16,11 +16,17 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 
 
 @cache
+def texts() -> dict[str, str]:
+    """Return the queries as they are written."""
+    return load_queries("postgres") | calls()
+
+
+@cache
 def queries() -> dict[str, bytes]:
     """Return the queries with psycopg's placeholders."""
     return {
         name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
-        for name, text in (load_queries("postgres") | calls()).items()
+        for name, text in texts().items()
     }
 
 

@@ -1,14 +1,18 @@
 """`sqlite:///path/to/file.db`, through the standard library's `sqlite3`."""
 
+import sqlite3
 from pathlib import Path
 
+from duequeue.errors import SchemaError
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
-from duequeue.stores.sql.sqlite.session import BorrowedSqliteSession, SqliteSession
+from duequeue.stores.sql.sqlite.borrowed import BorrowedSqliteSession
+from duequeue.stores.sql.sqlite.borrowed_async import BorrowedAsyncSqliteSession
+from duequeue.stores.sql.sqlite.session import SqliteSession
 from duequeue.stores.sql.sqlite.settings import SqliteSettings
 from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.threaded import InlineSession, ThreadedSession
@@ -46,12 +50,17 @@ class SqliteBackend:
         return ThreadedSession(self.session())
 
     def borrow(self, connection: object) -> Session:
-        """Use a caller's `sqlite3.Connection`."""
-        return BorrowedSqliteSession(connection)
+        """Use a caller's connection, if it has the same file open."""
+        return BorrowedSqliteSession(connection, self._path)
 
     def borrow_async(self, connection: object) -> AsyncSession:
-        """Use the connection on the event loop's thread, the only one where the caller may."""
-        return InlineSession(BorrowedSqliteSession(connection))
+        """Use a caller's connection, one of `sqlite3` on the event loop's thread.
+
+        That is the only thread on which the caller may use it.
+        """
+        if isinstance(connection, sqlite3.Connection):
+            return InlineSession(BorrowedSqliteSession(connection, self._path))
+        return BorrowedAsyncSqliteSession(connection, self._path)
 
     def migrate(self) -> Steps[list[str]]:
         """Bring the tables up to date, and return the names of the applied migrations."""
@@ -82,3 +91,13 @@ class SqliteBackend:
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
         """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)
+
+    def read_only_session(self) -> Session:
+        """Open the file to read, and do not create it."""
+        return SqliteSession(self._path, self._synchronous, read_only=True)
+
+    def kinds(self) -> Steps[list[str]]:
+        """Look the kinds up, unless there is no file or there are no tables."""
+        if not Path(self._path).exists():
+            raise SchemaError(f"there is no file {self._path}: open a queue in it to create it")
+        return (yield from opening.list_kinds())

@@ -5,6 +5,7 @@ import os
 import sqlite3
 
 from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.stores.sql.migrations import missing_tables
 
 # Primary result codes: https://www.sqlite.org/rescode.html
 _TRANSIENT = {
@@ -32,6 +33,8 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
         return StoreError(
             f"{path} cannot be opened: does its folder exist, and may we write there?"
         )
+    if str(error).startswith("no such table: duequeue_"):
+        return missing_tables(path)
     kind = StoreUnavailable if primary in _TRANSIENT else StoreError
     return kind(f"SQLite at {path}: {error}")
 

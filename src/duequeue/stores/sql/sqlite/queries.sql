@@ -26,6 +26,14 @@ AND (
 ) > 1
 ORDER BY kind.kind;
 
+-- name: locate_tables
+-- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
+SELECT place.file
+FROM pragma_table_list('duequeue_message') AS found
+JOIN pragma_database_list AS place ON place.name = found.schema
+ORDER BY place.name != 'temp', place.seq
+LIMIT 1;
+
 -- name: offer_messages
 -- A new row has no updated_at, an updated one has, and an ignored one is not returned. The note is not
 -- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
@@ -81,14 +89,55 @@ FROM duequeue_message WHERE id = :id AND lease_token = :token AND key = :key;
 -- name: find_message
 -- This finds the live message and the newest burial in one statement, because between two statements
 -- one could become the other.
-SELECT payload, asked_at, attempt, headers, due_at, leased_until, NULL AS reason, NULL AS buried_at
+SELECT
+    payload, asked_at, attempt, headers, due_at, leased_until,
+    NULL AS reason, NULL AS buried_at, NULL AS burial_id
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
 UNION ALL
-SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at
+SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at, id
 FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
 ) AS newest;
+
+-- name: list_messages
+-- This walks over the index of due times. The prefix is compared in a way that no index serves.
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+FROM duequeue_message INDEXED BY duequeue_message_due
+WHERE
+    kind_id = :kind_id AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
+    AND leased_until >= :leased_from AND leased_until <= :leased_until
+    AND substr(key, 1, length(:prefix)) = :prefix
+ORDER BY due_at, id
+LIMIT :limit;
+
+-- name: count_keys
+SELECT count(*) FROM (
+    SELECT 1 FROM duequeue_message INDEXED BY duequeue_message_key
+    WHERE kind_id = :kind_id AND key >= :first_key AND key <= :last_key
+    LIMIT :limit
+);
+
+-- name: list_messages_by_key
+-- Only the places are sorted, and not the payloads of all keys with the prefix.
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+FROM duequeue_message
+WHERE id IN (
+    SELECT id FROM duequeue_message INDEXED BY duequeue_message_key
+    WHERE
+        kind_id = :kind_id AND key >= :first_key AND key <= :last_key
+        AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
+        AND leased_until >= :leased_from AND leased_until <= :leased_until
+    ORDER BY due_at, id
+    LIMIT :limit
+)
+ORDER BY due_at, id;
+
+-- name: reschedule_message
+UPDATE duequeue_message
+SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
+    leased_until = -62135596800000, lease_token = 0
+WHERE kind_id = :kind_id AND key = :key;
 
 -- name: drop_message
 DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
@@ -122,17 +171,53 @@ ORDER BY due_at, id LIMIT 1;
 SELECT :note;
 
 -- name: list_buried
-SELECT key, payload, asked_at, attempts, reason, buried_at, headers
-FROM duequeue_buried WHERE kind_id = :kind_id
+SELECT key, payload, asked_at, attempts, reason, buried_at, headers, id
+FROM duequeue_buried
+WHERE
+    kind_id = :kind_id AND (buried_at, id) > (:after_at, :after_id)
+    AND (buried_at, id) <= (:until_at, :until_id)
+    AND instr(reason, :reason) > 0
 ORDER BY buried_at, id LIMIT :limit;
+
+-- name: last_burial
+SELECT buried_at, id FROM duequeue_buried WHERE kind_id = :kind_id
+ORDER BY buried_at DESC, id DESC LIMIT 1;
 
 -- name: lock_buried
 -- The transaction has the whole file for itself, so that a burial is revived only once.
-SELECT id, payload, headers FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
+SELECT id, buried_at FROM duequeue_buried
+WHERE
+    kind_id = :kind_id AND key = :key
+    AND (:id IS NULL OR (id = :id AND buried_at = :buried_at))
 ORDER BY id DESC LIMIT 1;
 
--- name: forget_buried
+-- name: lock_burials
+-- Of each key only the newest burial counts.
+SELECT id, buried_at FROM duequeue_buried AS buried
+WHERE
+    kind_id = :kind_id AND (buried_at, id) > (:after_at, :after_id)
+    AND (buried_at, id) <= (:until_at, :until_id)
+    AND instr(reason, :reason) > 0
+    AND NOT EXISTS (
+        SELECT 1 FROM duequeue_buried AS newer
+        WHERE
+            newer.kind_id = :kind_id AND newer.key = buried.key AND newer.id > buried.id
+            AND instr(newer.reason, :reason) > 0
+    )
+ORDER BY buried_at, id LIMIT :limit;
+
+-- name: revive_burials
+INSERT INTO duequeue_message (kind_id, key, payload, headers, due_at, asked_at, created_at)
+SELECT kind_id, key, payload, headers, :due_at, :due_at, :now
+FROM duequeue_buried WHERE id = :id
+ON CONFLICT (kind_id, key) DO NOTHING
+RETURNING :id, key;
+
+-- name: forget_burials
 DELETE FROM duequeue_buried WHERE id = :id;
+
+-- name: delete_buried
+DELETE FROM duequeue_buried WHERE id = :id AND buried_at = :buried_at AND kind_id = :kind_id;
 
 -- name: purge_buried
 DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
@@ -323,7 +408,8 @@ SELECT :day;
 
 -- name: list_history
 SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
-FROM duequeue_history WHERE kind_id = :kind_id
+FROM duequeue_history
+WHERE kind_id = :kind_id AND (:key IS NULL OR key = :key)
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
 
 -- name: list_history_days
@@ -398,6 +484,13 @@ WHERE
 
 -- name: list_kinds
 SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind, reason, count(*), max(buried_at)
+FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
+WHERE buried_at >= :since
+GROUP BY kind, reason
+ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: merge_messages
 -- This is offer_messages, but it returns only whether each row was created, and whether it was updated.

@@ -1,4 +1,4 @@
-"""Sessions on an SQLite file, or on the caller's own connection."""
+"""Sessions on an SQLite file."""
 
 import os
 import sqlite3
@@ -42,6 +42,10 @@ NOT_AWAITED = frozenset({"claim_messages"})
 READS = frozenset(
     {
         "find_message",
+        "list_messages",
+        "list_messages_by_key",
+        "count_keys",
+        "last_burial",
         "count_messages",
         "next_due",
         "earliest_due",
@@ -52,6 +56,7 @@ READS = frozenset(
         "bound_history_day",
         "read_history_day",
         "list_kinds",
+        "count_burial_reasons",
     }
 )
 
@@ -80,10 +85,14 @@ class SqliteSession:
     Statements that only read do not wait for a writer, of this process or another.
     """
 
-    def __init__(self, path: str, synchronous: str, mode: int = DEFAULT_MODE) -> None:
+    def __init__(
+        self, path: str, synchronous: str, mode: int = DEFAULT_MODE, *, read_only: bool = False
+    ) -> None:
         self.path = path
         self._synchronous = synchronous
         connect = partial(_connect, path, synchronous, mode)
+        if read_only:
+            connect = partial(_connect_read_only, path)
         file = DatabaseFile(path)
         self._writer = FileConnection(file, connect)
         self._reader = FileConnection(file, connect)
@@ -151,42 +160,6 @@ class SqliteSession:
             yield
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
-
-
-class BorrowedSqliteSession:
-    """Runs operations inside a transaction that belongs to the caller."""
-
-    def __init__(self, connection: object) -> None:
-        if not isinstance(connection, sqlite3.Connection):
-            raise TypeError(
-                f"connection must be a sqlite3.Connection, not {type(connection).__name__}"
-            )
-        # `autocommit` is new in Python 3.12 and overrules the older `isolation_level`.
-        autocommit = getattr(connection, "autocommit", None)
-        commits_by_itself = autocommit is True or connection.isolation_level is None
-        if not connection.in_transaction and commits_by_itself:
-            raise ValueError("connection has no open transaction: execute BEGIN on it first")
-        self._connection = connection
-        self._perform = Performer(connection)
-
-    def run(
-        self,
-        operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller decides how long the transaction takes
-        *,
-        consumes: bool = False,  # noqa: ARG002 - the connection is the caller's
-    ) -> T:
-        """Run one operation; the caller commits."""
-        text_factory, self._connection.text_factory = self._connection.text_factory, str
-        try:
-            return drive(operation(), self._perform)
-        except sqlite3.Error as error:
-            raise translate(error, "the given connection") from error
-        finally:
-            self._connection.text_factory = text_factory
-
-    def close(self) -> None:
-        """Leave the connection to its owner."""
 
 
 class Performer:
@@ -265,6 +238,14 @@ def _connect(path: str, synchronous: str, mode: int) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _connect_read_only(path: str) -> sqlite3.Connection:
+    """Connect to a file that may belong to somebody else, so not even a pragma is set."""
+    uri = f"{Path(path).as_uri()}?mode=ro"
+    return sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
 
 
 def _create(path: str, mode: int) -> None:

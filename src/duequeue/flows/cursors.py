@@ -1,0 +1,59 @@
+"""Texts that name a place in a listing or a burial, as the faces hand them out."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from hashlib import sha256
+from typing import Any
+
+from duequeue.flows.context import Context
+from duequeue.port.listing import LAST, BurialId, Place
+
+_CURSOR = re.compile(rb"(-?\d{1,19})\.(\d{1,19})\.[0-9a-f]{16}")
+_BURIAL = re.compile(r"(-?\d{1,19})\.(\d{1,19})", re.ASCII)
+
+
+def cursor_at(context: Context[Any], place: Place) -> str:
+    """Return the cursor of a place, with a checksum of the place and the queue."""
+    position = f"{place.due_at}.{place.id}"
+    queue = f"{context.name}|{context.codec.type_name}"
+    checksum = sha256(f"{queue}|{position}".encode()).hexdigest()[:16]
+    return urlsafe_b64encode(f"{position}.{checksum}".encode()).decode().rstrip("=")
+
+
+def place_of(context: Context[Any], after: str) -> Place:
+    """Return the place of a cursor, or raise if it was changed or comes from another queue."""
+    if not isinstance(after, str):
+        raise TypeError(f"after must be the `next` of a page or None, not {type(after).__name__}")
+    parts = _CURSOR.fullmatch(_decoded(after))
+    place = Place(int(parts[1]), int(parts[2])) if parts else None
+    if place is None or cursor_at(context, place) != after:
+        raise ValueError(
+            f"after must be the `next` of a page of the queue {context.name!r}, unchanged, "
+            f"not {after!r}"
+        )
+    return place
+
+
+def burial_text(burial: BurialId) -> str:
+    """Return a burial's id as text."""
+    return f"{burial.buried_at}.{burial.number}"
+
+
+def burial_id(text: str, argument: str) -> BurialId:
+    """Return the id that a text stands for, or raise for any other text."""
+    if not isinstance(text, str):
+        found = type(text).__name__
+        raise TypeError(f"{argument} must be the id of a buried message, not {found}")
+    parts = _BURIAL.fullmatch(text)
+    burial = BurialId(int(parts[1]), int(parts[2])) if parts else None
+    if burial is None or max(abs(burial.buried_at), burial.number) > LAST:
+        raise ValueError(f"{argument} must be the id of a buried message, not {text!r}")
+    return burial
+
+
+def _decoded(cursor: str) -> bytes:
+    try:
+        return urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+    except (UnicodeEncodeError, Error):
+        return b""

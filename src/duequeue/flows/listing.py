@@ -1,0 +1,105 @@
+"""Pages of live messages in due order."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from duequeue.drive.actions import Flow
+from duequeue.flows.context import Context
+from duequeue.flows.cursors import cursor_at, place_of
+from duequeue.headers import shown_headers
+from duequeue.instants import nearest_instant, to_millis
+from duequeue.message import Page, Snapshot, State, checked_prefix
+from duequeue.port.listing import FIRST, LAST, Place, Selection
+from duequeue.port.store import ListedMessage, StoredMessage
+
+T = TypeVar("T")
+
+LONGEST_PAGE = 1000
+
+
+def list_page(  # noqa: PLR0917 - the arguments of the faces, in their order
+    context: Context[T],
+    state: State | str | None,
+    prefix: str | None,
+    due_from: datetime | None,
+    due_to: datetime | None,
+    after: str | None,
+    limit: int,
+) -> Flow[Page[T]]:
+    """List one page."""
+    selection = Selection(
+        limit=_checked_length(limit),
+        state=None if state is None else _checked_state(state),
+        prefix="" if prefix is None else checked_prefix(prefix),
+        due_from=FIRST if due_from is None else to_millis(due_from, "due_from"),
+        due_to=LAST + 1 if due_to is None else to_millis(due_to, "due_to"),
+        after=None if after is None else place_of(context, after),
+    )
+    return _list_page(context, selection)
+
+
+def state_of(found: StoredMessage, now: int) -> State:
+    """Return the state of a live message at an instant."""
+    if found.leased_until > now:
+        return State.LEASED
+    return State.DUE if found.due_at <= now else State.FUTURE
+
+
+def _list_page(context: Context[T], selection: Selection) -> Flow[Page[T]]:
+    now = context.now()
+    # One message more than asked for shows whether there is another page.
+    asked = selection._replace(limit=selection.limit + 1)
+    found = yield from context.run_long(partial(context.store.listed, asked, now))
+    shown = found[: selection.limit]
+    is_last = len(found) == len(shown)
+    cursor = None if is_last else cursor_at(context, _place_of(shown[-1]))
+    return Page([_snapshot(context, each, now) for each in shown], cursor)
+
+
+def _place_of(listed: ListedMessage) -> Place:
+    return Place(listed.message.due_at, listed.id)
+
+
+def _snapshot(context: Context[T], listed: ListedMessage, now: int) -> Snapshot[T]:
+    """Show as much of a message as possible, because one that is damaged must not hide others."""
+    _, key, found = listed
+    payload, reason = _decoded(context, found.payload)
+    state = state_of(found, now)
+    return Snapshot(
+        key=key,
+        payload=payload,
+        due_at=nearest_instant(found.asked_at),
+        state=state,
+        attempts=found.attempts,
+        headers=shown_headers(found.headers, key),
+        leased_until=nearest_instant(found.leased_until) if state is State.LEASED else None,
+        reason=reason,
+        deliver_at=nearest_instant(found.due_at),
+    )
+
+
+def _decoded(context: Context[Any], payload: bytes) -> tuple[Any, str | None]:
+    try:
+        return context.codec.decode(payload), None
+    except Exception as error:  # noqa: BLE001 - by contract, any error means undecodable
+        return None, f"undecodable payload: {error!r}"
+
+
+def _checked_length(limit: int) -> int:
+    if type(limit) is not int:
+        raise TypeError(f"limit must be an int, not {type(limit).__name__}")
+    if not 1 <= limit <= LONGEST_PAGE:
+        raise ValueError(f"limit must be from 1 to {LONGEST_PAGE}, not {limit}")
+    return limit
+
+
+def _checked_state(state: State | str) -> State:
+    if not isinstance(state, State | str):
+        raise TypeError(f"state must be a State, its value or None, not {type(state).__name__}")
+    live = [each.value for each in State if each is not State.BURIED]
+    value = state.value if isinstance(state, State) else state
+    if value not in live:
+        hint = "; `buried` lists buried messages" if value == State.BURIED.value else ""
+        raise ValueError(f"state must be one of {', '.join(live)}, not {state!r}{hint}")
+    return State(value)

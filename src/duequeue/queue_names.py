@@ -1,0 +1,37 @@
+"""The queues that a database holds."""
+
+from math import inf
+from typing import NamedTuple
+
+from duequeue.backends import backend_for
+from duequeue.drive.actions import performer
+from duequeue.drive.retrying import retrying
+from duequeue.drive.steps import drive
+from duequeue.retry_policy import RetryPolicy
+
+
+class QueueName(NamedTuple):
+    """The two names that make a queue; another payload type makes another queue."""
+
+    name: str
+    payload_type: str
+
+
+def queues(url: str) -> list[QueueName]:
+    """List the queues in the database that the URL names, by name, without changing anything.
+
+    Raise a `SchemaError` if the database has no tables of DueQueue, or the file does not exist.
+    """
+    backend = backend_for(url)
+    session = backend.read_only_session()
+    try:
+        found = retrying(RetryPolicy(), backend.kinds, try_seconds=inf)
+        kinds = drive(found, performer(session))
+    finally:
+        session.close()
+    return sorted(_queue_name(kind) for kind in kinds)
+
+
+def _queue_name(kind: str) -> QueueName:
+    name, _, payload_type = kind.partition("|")  # a name never contains this character
+    return QueueName(name, payload_type)

@@ -1,0 +1,140 @@
+"""What a caller may give to `within`, and the driver's connection behind it.
+
+SQLAlchemy, Django and the drivers are not imported here, because somebody who gives one of their
+objects has imported them already.
+
+The connection is looked up for each operation. An SQLAlchemy session may have another one after its
+commit, and Django has one for each thread.
+"""
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+C = TypeVar("C")
+
+# Takes what may be a driver's connection, and raises if it cannot be used.
+Check: TypeAlias = Callable[[object], C]
+
+_DJANGO = {
+    "django.db.backends.base.base": ("BaseDatabaseWrapper",),
+    "django.utils.connection": ("ConnectionProxy",),
+}
+_SESSIONS = {"sqlalchemy.orm": ("Session", "scoped_session")}
+_CONNECTIONS = {"sqlalchemy.engine": ("Connection",)}
+_ASYNC_SESSIONS = {"sqlalchemy.ext.asyncio": ("AsyncSession", "async_scoped_session")}
+_ASYNC_CONNECTIONS = {"sqlalchemy.ext.asyncio": ("AsyncConnection",)}
+ASYNCPG = {"asyncpg.connection": ("Connection",), "asyncpg.pool": ("PoolConnectionProxy",)}
+AIOSQLITE = {"aiosqlite": ("Connection",)}
+
+_BLOCKING = {**_DJANGO, **_SESSIONS, **_CONNECTIONS, "psycopg": ("Connection",)}
+_AWAITING = {
+    "sqlalchemy.ext.asyncio": ("AsyncSession", "async_scoped_session", "AsyncConnection"),
+    "psycopg": ("AsyncConnection",),
+    **ASYNCPG,
+    **AIOSQLITE,
+}
+
+
+def finder(given: object, check: Check[C]) -> Callable[[], C]:
+    """Return a function that finds the driver's connection for one blocking operation."""
+    # SQLAlchemy's and Django's own types are not known here.
+    outer: Any = _of_django_alias(given) if isinstance(given, str) else given
+    if is_a(outer, _DJANGO):
+        return lambda: check(_of_django(outer))
+    if is_a(outer, _SESSIONS):
+        return lambda: check(outer.connection().connection.driver_connection)
+    if is_a(outer, _CONNECTIONS):
+        return lambda: _of_sqlalchemy(outer, check)
+    return lambda: check(outer)
+
+
+def async_finder(given: object, check: Check[C]) -> Callable[[], Awaitable[C]]:
+    """Return a function that finds the driver's connection for one awaiting operation."""
+    outer: Any = given
+    if is_a(outer, _ASYNC_SESSIONS):
+        return lambda: _of_async_session(outer, check)
+    if is_a(outer, _ASYNC_CONNECTIONS):
+        return lambda: _of_async_sqlalchemy(outer, check)
+    check(outer)
+
+    async def find() -> C:
+        return check(outer)
+
+    return find
+
+
+def is_a(value: object, kinds: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a value is an instance of classes whose modules may not be imported."""
+    return any(
+        isinstance(value, getattr(sys.modules[module], name))
+        for module, names in kinds.items()
+        if module in sys.modules
+        for name in names
+    )
+
+
+def refused(given: object, accepted: str) -> TypeError:
+    """Return the error for what a blocking queue cannot use."""
+    hint = "; use AsyncQueue for it" if is_a(given, _AWAITING) else ""
+    return TypeError(f"connection must be {accepted}, not {_name_of(given)}{hint}")
+
+
+def async_refused(given: object, accepted: str) -> TypeError:
+    """Return the error for what an awaiting queue cannot use."""
+    outer = _of_django_alias(given) if isinstance(given, str) else given
+    hint = "; use Queue for it" if is_a(outer, _BLOCKING) else ""
+    return TypeError(f"connection must be {accepted}, not {_name_of(given)}{hint}")
+
+
+def _name_of(given: object) -> str:
+    if isinstance(given, str):
+        return f"the str {given!r}"
+    kind = type(given)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _of_django_alias(alias: str) -> object:
+    """Return Django's connection of this name, or the name itself if Django does not know it."""
+    conf, db = sys.modules.get("django.conf"), sys.modules.get("django.db")
+    if conf is None or db is None or not conf.settings.configured:
+        return alias
+    proxy = sys.modules["django.utils.connection"].ConnectionProxy
+    return proxy(db.connections, alias) if alias in db.connections else alias
+
+
+def _of_django(connection: Any) -> object:
+    if connection.get_autocommit():
+        raise ValueError(
+            "connection has no open transaction: use it inside `with transaction.atomic():`"
+        )
+    return connection.connection
+
+
+def _of_sqlalchemy(connection: Any, check: Check[C]) -> C:
+    """Begin as SQLAlchemy's own `execute` does, or else its `commit` would do nothing."""
+    begun = None if connection.in_transaction() else connection.begin()
+    try:
+        return check(connection.connection.driver_connection)
+    except BaseException:
+        if begun is not None:
+            begun.close()
+        raise
+
+
+async def _of_async_session(session: Any, check: Check[C]) -> C:
+    return await _of_async_sqlalchemy(await session.connection(), check)
+
+
+async def _of_async_sqlalchemy(connection: Any, check: Check[C]) -> C:
+    begun = None if connection.in_transaction() else await connection.begin()
+    try:
+        driver = (await connection.get_raw_connection()).driver_connection
+        if is_a(driver, ASYNCPG) and not driver.is_in_transaction():
+            # On asyncpg, SQLAlchemy puts off BEGIN until it runs a statement.
+            await connection.exec_driver_sql("SELECT 1")
+        return check(driver)
+    except BaseException:
+        if begun is not None:
+            await begun.close()
+        raise

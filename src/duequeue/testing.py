@@ -1,0 +1,256 @@
+"""For tests of your own code: a delivery without a poll, and a queue that is worked off at once."""
+
+import inspect
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Generic, Unpack, cast
+
+from typing_extensions import TypeVar
+
+from duequeue.clock import ManualClock
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
+from duequeue.consumer.consumer_async import refuse_plain_function
+from duequeue.consumer.draining import Draining
+from duequeue.delivery import AsyncDelivery, Delivery
+from duequeue.drive.actions import Flow
+from duequeue.flows import polling
+from duequeue.flows.arguments import check_workers, checked_limit, checked_rules
+from duequeue.flows.context import Context
+from duequeue.leased import LeasedMessage
+from duequeue.port.store import Claimed
+from duequeue.queue import Queue
+from duequeue.queue_async import AsyncQueue
+
+__all__ = [
+    "AsyncLoneDelivery",
+    "LoneDelivery",
+    "async_delivery",
+    "async_drain",
+    "delivery",
+    "drain",
+]
+
+T = TypeVar("T", default=Any)
+D = TypeVar("D", bound=LeasedMessage)
+
+# More messages than any test means to handle, but soon reached by one that goes in circles.
+LIMIT = 10_000
+
+
+class LoneDelivery(Delivery[T]):
+    """A delivery on a memory queue of its own, `queue`, which shows what became of the message."""
+
+    __slots__ = ("queue",)
+
+    def __init__(
+        self,
+        queue: Queue[T],
+        drive: Callable[[Flow[Any]], Any],
+        context: Context[T],
+        claimed: Claimed,
+        payload: T,
+        lease_until: int,
+    ) -> None:
+        super().__init__(drive, context, claimed, payload, lease_until)
+        self.queue = queue
+
+
+class AsyncLoneDelivery(AsyncDelivery[T]):
+    """A delivery on a memory queue of its own, `queue`, which shows what became of the message."""
+
+    __slots__ = ("queue",)
+
+    def __init__(
+        self,
+        queue: AsyncQueue[T],
+        drive: Callable[[Flow[Any]], Awaitable[Any]],
+        context: Context[T],
+        claimed: Claimed,
+        payload: T,
+        lease_until: int,
+    ) -> None:
+        super().__init__(drive, context, claimed, payload, lease_until)
+        self.queue = queue
+
+
+def delivery(
+    key: str,
+    payload: T,
+    attempt: int = 1,
+    *,
+    headers: Mapping[str, str] | None = None,
+    queue_name: str = "testing",
+    clock: ManualClock | None = None,
+) -> LoneDelivery[T]:
+    """Return a delivery of this message, for a test that calls a handler itself.
+
+    It is a real one, on a memory queue of its own with a history and a clock that stands still.
+    The payload is the given object itself.
+    """
+    codec, clock = _prepared(payload, attempt, clock)
+    queue: Queue[T] = Queue.open(_private_url(), queue_name, codec=codec, clock=clock, history=True)
+    queue.offer(key, payload, headers=headers)
+    for _ in range(attempt - 1):
+        queue.poll().release()
+    wrap = partial(LoneDelivery[T], queue, queue._drive, queue._context)  # noqa: SLF001 - it is our own
+    (found,) = queue._drive(polling.try_poll_many(queue._context, wrap, 1))  # noqa: SLF001 - likewise
+    return found
+
+
+async def async_delivery(
+    key: str,
+    payload: T,
+    attempt: int = 1,
+    *,
+    headers: Mapping[str, str] | None = None,
+    queue_name: str = "testing",
+    clock: ManualClock | None = None,
+) -> AsyncLoneDelivery[T]:
+    """Return a delivery of this message, for a test that calls a coroutine handler itself.
+
+    It is a real one, on a memory queue of its own with a history and a clock that stands still.
+    The payload is the given object itself.
+    """
+    codec, clock = _prepared(payload, attempt, clock)
+    queue: AsyncQueue[T] = await AsyncQueue.open(
+        _private_url(), queue_name, codec=codec, clock=clock, history=True
+    )
+    await queue.offer(key, payload, headers=headers)
+    for _ in range(attempt - 1):
+        await (await queue.poll()).release()
+    wrap = partial(AsyncLoneDelivery[T], queue, queue._drive, queue._context)  # noqa: SLF001 - it is our own
+    (found,) = await queue._drive(polling.try_poll_many(queue._context, wrap, 1))  # noqa: SLF001 - likewise
+    return found
+
+
+def drain(
+    queue: Queue[T],
+    handler: Callable[[Delivery[T]], object],
+    *,
+    limit: int = LIMIT,
+    **options: Unpack[ConsumerOptions],
+) -> int:
+    """Call the handler for each due message until none is due, and return how often it was called.
+
+    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
+    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
+    `limit` messages it raises.
+    """
+    given = _all_options(handler, options)
+    hook = BurialHook(given.get("on_buried") or _ignore)
+    drive = queue._drive  # noqa: SLF001 - it is our own
+    draining = _draining(queue._context, partial(Delivery, drive), given, hook, limit)  # noqa: SLF001 - likewise
+    while (found := drive(draining.next())) is not None:
+        with queue.events.handling(found) as report:
+            outcome: object
+            try:
+                outcome = handler(found)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the handler's verdict
+                outcome = error
+            if inspect.iscoroutine(outcome):
+                outcome.close()
+                raise TypeError("handler must be a plain function: use async_drain for this one")
+            drive(draining.settle(found, outcome, report))
+        hook.end()
+        hook.run()
+    hook.end()
+    hook.run()
+    return draining.handled
+
+
+async def async_drain(
+    queue: AsyncQueue[T],
+    handler: Callable[[AsyncDelivery[T]], Awaitable[object]],
+    *,
+    limit: int = LIMIT,
+    **options: Unpack[ConsumerOptions],
+) -> int:
+    """Await the handler for each due message until none is due, and return how often it was called.
+
+    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
+    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
+    `limit` messages it raises.
+    """
+    refuse_plain_function(handler)
+    given = _all_options(handler, options)
+    hook = AsyncBurialHook(given.get("on_buried") or _ignore_async)
+    drive = queue._drive  # noqa: SLF001 - it is our own
+    draining = _draining(queue._context, partial(AsyncDelivery, drive), given, hook, limit)  # noqa: SLF001 - likewise
+    while (found := await drive(draining.next())) is not None:
+        with queue.events.handling(found) as report:
+            outcome: object
+            try:
+                outcome = await handler(found)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the handler's verdict
+                outcome = error
+            await drive(draining.settle(found, outcome, report))
+        hook.end()
+        await hook.run()
+    hook.end()
+    await hook.run()
+    return draining.handled
+
+
+@dataclass(frozen=True)
+class _AsGiven(Generic[T]):
+    """A codec for one payload, which it returns as it was given."""
+
+    payload: T
+    type_name: str = "as given"
+
+    def encode(self, value: T, /) -> bytes:  # noqa: ARG002 - the codec's signature
+        return b""
+
+    def decode(self, data: bytes, /) -> T:  # noqa: ARG002 - the codec's signature
+        return self.payload
+
+
+def _prepared(
+    payload: T, attempt: int, clock: ManualClock | None
+) -> tuple[_AsGiven[T], ManualClock]:
+    if type(attempt) is not int or attempt < 1:
+        raise ValueError(f"attempt must be a whole number above 0, not {attempt!r}")
+    return _AsGiven(payload), ManualClock(datetime.now(UTC)) if clock is None else clock
+
+
+def _private_url() -> str:
+    # Nobody needs to close such a queue, because its memory ends with the last reference to it.
+    return f"memory:testing-{secrets.token_hex(8)}"
+
+
+def _all_options(handler: object, options: ConsumerOptions) -> ConsumerOptions:
+    """Return the options given here, and those that a decorated handler brings with it."""
+    check_workers(handler, 1, 1)
+    bound: Any = handler._start if isinstance(handler, BoundHandler) else None  # noqa: SLF001 - it is our own
+    brought = cast("ConsumerOptions", getattr(bound, "keywords", {}))
+    return {**brought, **options}
+
+
+def _draining(
+    context: Context[T],
+    deliver: Callable[[Context[T], Claimed, T, int], D],
+    options: ConsumerOptions,
+    hook: BurialHook[T] | AsyncBurialHook[T],
+    limit: int,
+) -> Draining[T, D]:
+    rules = checked_rules(
+        options.get("backoff"),
+        options.get("max_attempts"),
+        context.max_attempts,
+        timeout=None,  # nobody could end a function that runs on this thread
+        retry_on=options.get("retry_on"),
+        bury_on=options.get("bury_on", ()),
+    )
+    return Draining(context, deliver, rules, hook, checked_limit(limit))
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+async def _ignore_async(_: object) -> None:
+    pass
