@@ -43,6 +43,7 @@ from duequeue import (
     TypedCodec,
     log_events,
     queues,
+    run,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
@@ -220,6 +221,8 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+        run(consumer, queue.consume(take_any, lease=MINUTE, max_attempts=None), grace=MINUTE)
+        assert_type(consumer.stopped, bool)
     rules = queue.consume(
         take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
     )
