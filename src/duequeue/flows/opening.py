@@ -11,6 +11,7 @@ from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
+from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
     checked_clock,
@@ -126,7 +127,12 @@ class Opening(Generic[T]):
         if name in _warned_of:
             return
         count = partial(self.backend.count_types, self.name, MOST_COUNTED)
-        types: dict[str, int] = yield from retrying(self.retry, count, contact=contact)
+        try:
+            types: dict[str, int] = yield from retrying(self.retry, count, contact=contact)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return  # such as a login that may not look at messages; it can still offer some
         if types.get(own, 0) > 0 and sum(types.values()) == types[own]:
             return  # the others are empty, and may be left over from a mistake of long ago
         if types:
