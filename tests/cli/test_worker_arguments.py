@@ -19,10 +19,10 @@ HERE = "tests.cli.handlers"
     ("handler", "complaint"),
     [
         (
-            "tests.cli.broken_signatures:none",
+            "tests.cli.wrong_signatures:none",
             "handler none must accept one argument, the delivery, but it",
         ),
-        ("tests.cli.broken_signatures:two", "the delivery, but it takes delivery, total"),
+        ("tests.cli.wrong_signatures:two", "the delivery, but it takes delivery, total"),
         ("tests.cli.command", "'tests.cli.command' has no function that is decorated with"),
         (f"{HERE}:", "module:function"),
         ("no_such_module:charge", "there is no module 'no_such_module'"),
