@@ -122,7 +122,6 @@ def look_back(url: str) -> None:
         folder=OUTPUT,
         archive=OUTPUT / "archive",
         url=url,
-        step=timedelta(seconds=1),
     )
     spark.stop()
     print(f"Report      {Path(found.page).absolute()}")

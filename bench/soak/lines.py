@@ -1,13 +1,22 @@
-"""The lines that a soak draws, and how much each may change before it matters."""
+"""The lines that a soak draws, how much each may change, and which changes are harmless."""
 
 from typing import NamedTuple
 
+from bench.soak.slope import Slope
+
+WHAT_COUNTS = (
+    "Only the second half of each run is judged, because caches and tables fill up in the first. "
+    "A line is flat if its slope is within the uncertainty or its change is too small to matter. "
+    "Of the others, only growth counts, and of the messages handled only a fall."
+)
+
 
 class Line(NamedTuple):
-    """A title with its unit, and a change during the whole run that is negligible."""
+    """A title with its unit, a change that is negligible, and the direction that is harmless."""
 
     title: str
     negligible: float
+    harmless: str = "falls"
 
 
 LINES = {
@@ -19,5 +28,13 @@ LINES = {
     "p50 ms": Line("Lateness, median, ms", 1),
     "p99 ms": Line("Lateness, 99th percentile, ms", 10),
     "in queue": Line("Messages in the queue", 20),
-    "handled": Line("Messages handled per second", 5),
+    "handled": Line("Messages handled per second", 5, harmless="rises"),
 }
+
+
+def verdict_on(line: str, slope: Slope) -> str:
+    """Say in a word what a line does; a change that counts is in capitals."""
+    if slope.is_flat:
+        return "flat"
+    direction = "rises" if slope.per_minute > 0 else "falls"
+    return direction if direction == LINES[line].harmless else direction.upper()

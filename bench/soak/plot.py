@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from bench.plots import save
-from bench.soak.lines import LINES
+from bench.soak.lines import LINES, verdict_on
 from bench.soak.sampling import Sample
 from bench.soak.slope import Slope
 
@@ -45,7 +45,7 @@ def write_page(slopes: Mapping[tuple[str, str], Slope], text: str, path: Path) -
     rows = "".join(
         f"<tr><td>{escape(store)}</td><td>{escape(LINES[line].title)}</td><td>{slope.mean:,.1f}</td>"
         f"<td>{slope.per_minute:+.3f} ± {slope.uncertainty:.3f}</td>"
-        f"<td>{'flat' if slope.is_flat else 'not flat'}</td></tr>"
+        f"<td>{verdict_on(line, slope)}</td></tr>"
         for (store, line), slope in slopes.items()
     )
     svg = path.with_suffix(".svg").read_text("utf-8")

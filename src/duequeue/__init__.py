@@ -27,6 +27,7 @@ from duequeue.events.events import (
     Delivered,
     Event,
     Events,
+    Expired,
     Handled,
     LeaseLost,
     Offered,
@@ -49,6 +50,7 @@ from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import QueueName, queues
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.misfire import Misfire
@@ -88,6 +90,7 @@ __all__ = [
     "Event",
     "Events",
     "Every",
+    "Expired",
     "Handled",
     "History",
     "HistoryDay",
@@ -106,6 +109,7 @@ __all__ = [
     "QueueClosed",
     "QueueName",
     "QueueStats",
+    "Retention",
     "Retry",
     "RetryPolicy",
     "Schedule",

@@ -6,7 +6,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from duequeue.headers import decode_headers
-from duequeue.instants import from_millis
+from duequeue.instants import from_millis, nearest_instant
 from duequeue.port.store import Claimed, Lease
 
 T = TypeVar("T", default=Any)
@@ -21,6 +21,7 @@ class LeasedMessage(Generic[T]):
 
     __slots__ = (
         "_asked_at",
+        "_expires_at",
         "_headers",
         "_lease_until",
         "attempt",
@@ -42,7 +43,8 @@ class LeasedMessage(Generic[T]):
 
     def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
         self.queue_name = queue_name
-        self.lease, self.key, _, self._asked_at, self.attempt, self._headers, _ = claimed
+        self.lease, self.key, _, self._asked_at, self.attempt, self._headers, *_ = claimed
+        self._expires_at = claimed.expires_at
         self.payload = payload
         self._lease_until = lease_until
         self.settled = False
@@ -52,6 +54,11 @@ class LeasedMessage(Generic[T]):
     def due_at(self) -> datetime:
         """The instant the producer asked for."""
         return from_millis(self._asked_at)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """The instant from which on the message is no longer delivered, if it has one."""
+        return None if self._expires_at is None else nearest_instant(self._expires_at)
 
     @property
     def delivered_at(self) -> datetime:

@@ -37,13 +37,17 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Message(Generic[T]):
-    """What a producer offers; `due` is an instant, a time from now, or None for now."""
+    """What a producer offers; `due` is an instant, a time from now, or None for now.
+
+    From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+    """
 
     key: str
     payload: T
     due: datetime | timedelta | None = None
     replace: bool = True
     headers: Mapping[str, str] | None = None
+    expires: datetime | timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Snapshot(Generic[T]):
     leased_until: datetime | None = None
     reason: str | None = None
     deliver_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

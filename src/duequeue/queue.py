@@ -49,6 +49,7 @@ from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.opened import Opened
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -95,7 +96,7 @@ class Queue(Opened, Closing, Generic[T]):
     ) -> "Queue[Any]": ...
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the options of a queue
         cls,
         url: str,
         name: str,
@@ -108,6 +109,7 @@ class Queue(Opened, Closing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
+        retention: Retention | None = None,
     ) -> "Queue[Any]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
         backend = backend_for(url)
@@ -122,6 +124,7 @@ class Queue(Opened, Closing, Generic[T]):
             max_attempts=max_attempts,
             migrate=migrate,
             history=history,
+            retention=retention,
         )
         return open_queue(checked, cls)
 
@@ -148,10 +151,22 @@ class Queue(Opened, Closing, Generic[T]):
         *,
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> OfferOutcome:
-        """Put a message in, due at an instant, after a delay, or now."""
+        """Put a message in, due at an instant, after a delay, or now.
+
+        From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+        """
         return self._drive(
-            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+            offering.offer(
+                self._context,
+                key,
+                payload,
+                due,
+                replace=replace,
+                headers=headers,
+                expires=expires,
+            )
         )
 
     def offer_batch(self, messages: Iterable[Message[T]]) -> builtins.list[OfferOutcome]:
@@ -341,7 +356,11 @@ class Queue(Opened, Closing, Generic[T]):
         return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "Queue[T]":
-        """Return this queue inside the caller's own open transaction; it never commits."""
+        """Return this queue inside the caller's own open transaction; it never commits.
+
+        The connection is one of psycopg, sqlite3, asyncpg or aiosqlite, or an object of SQLAlchemy
+        or Django that holds one. It must lead to the database of this queue.
+        """
         self._lifetime.check()
         session = self._backend.borrow(connection)
         return Queue(self._backend, self._context.borrowed(), session)

@@ -50,6 +50,7 @@ from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
 from duequeue.process.loop_lifetime import LoopLifetime
 from duequeue.process.opened import Opened
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
 
@@ -97,7 +98,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     ) -> "OpeningQueue[AsyncQueue[Any]]": ...
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the options of a queue
         cls,
         url: str,
         name: str,
@@ -110,6 +111,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         max_attempts: int | None = None,
         migrate: bool = True,
         history: bool = False,
+        retention: Retention | None = None,
     ) -> "OpeningQueue[AsyncQueue[Any]]":
         """Open a queue: `await` this, or use it in an `async with` block."""
         return OpeningQueue(
@@ -124,6 +126,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
                 max_attempts=max_attempts,
                 migrate=migrate,
                 history=history,
+                retention=retention,
             ),
             cls,
         )
@@ -151,10 +154,22 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         *,
         replace: bool = True,
         headers: Mapping[str, str] | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> OfferOutcome:
-        """Put a message in, due at an instant, after a delay, or now."""
+        """Put a message in, due at an instant, after a delay, or now.
+
+        From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+        """
         return await self._drive(
-            offering.offer(self._context, key, payload, due, replace=replace, headers=headers)
+            offering.offer(
+                self._context,
+                key,
+                payload,
+                due,
+                replace=replace,
+                headers=headers,
+                expires=expires,
+            )
         )
 
     async def offer_batch(self, messages: Iterable[Message[T]]) -> builtins.list[OfferOutcome]:
@@ -350,7 +365,11 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "AsyncQueue[T]":
-        """Return this queue inside the caller's own open transaction; it never commits."""
+        """Return this queue inside the caller's own open transaction; it never commits.
+
+        The connection is one of psycopg, sqlite3, asyncpg or aiosqlite, or an object of SQLAlchemy
+        or Django that holds one. It must lead to the database of this queue.
+        """
         self._lifetime.check()
         session = self._backend.borrow_async(connection)
         return AsyncQueue(self._backend, self._context.borrowed(), session)

@@ -12,6 +12,7 @@ class Outcome(Enum):
     BURIED = "buried"
     DROPPED = "dropped"
     REPLACED = "replaced"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ D = TypeVar("D", bound=LeasedMessage)
 
 # More messages than any test means to handle, but soon reached by one that goes in circles.
 LIMIT = 10_000
+_DEFAULT_MAX_ATTEMPTS = inspect.signature(Queue.consume).parameters["max_attempts"].default
 
 
 class LoneDelivery(Delivery[T]):
@@ -239,7 +240,7 @@ def _draining(
 ) -> Draining[T, D]:
     rules = checked_rules(
         options.get("backoff"),
-        options.get("max_attempts"),
+        options.get("max_attempts", _DEFAULT_MAX_ATTEMPTS),
         context.max_attempts,
         timeout=None,  # nobody could end a function that runs on this thread
         retry_on=options.get("retry_on"),

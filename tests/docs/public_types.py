@@ -44,6 +44,7 @@ from duequeue import (
     log_events,
     queues,
     run,
+    testing,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
@@ -223,6 +224,8 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
         consumer.stop(grace=MINUTE)
         run(consumer, queue.consume(take_any, lease=MINUTE, max_attempts=None), grace=MINUTE)
         assert_type(consumer.stopped, bool)
+    assert_type(queue.offer("order-7", Order(40), expires=MINUTE), OfferOutcome)
+    assert_type(queue.poll().expires_at, datetime | None)
     rules = queue.consume(
         take_order, timeout=MINUTE, retry_on=OSError, bury_on=(KeyError,), on_buried=note_burial
     )
@@ -233,11 +236,36 @@ def note_burial(notice: BurialNotice[Order]) -> None:
     assert_type(notice.payload, Order | None)
 
 
+class Weekly:
+    """A schedule of a user's own."""
+
+    def next_after(self, instant: datetime) -> datetime:
+        return Daily(["07:00"], weekdays=["mon"]).next_after(instant)
+
+
+async def tests_have_the_payload(queue: Queue[Order], awaited: AsyncQueue[Order]) -> None:
+    assert_type(testing.delivery("order-7", Order(40)), testing.LoneDelivery[Order])
+    assert_type(testing.delivery("order-7", Order(40), attempt=2).payload, Order)
+    assert_type(testing.delivery("order-7", Order(40)).queue, Queue[Order])
+    take_order(testing.delivery("order-7", Order(40)))
+    assert_type(testing.drain(queue, take_order, max_attempts=3), int)
+    lone = await testing.async_delivery("order-7", Order(40))
+    assert_type(lone, testing.AsyncLoneDelivery[Order])
+
+    async def take(delivery: AsyncDelivery[Order]) -> int:
+        return delivery.payload.total
+
+    assert_type(await testing.async_drain(awaited, take), int)
+
+
 def crons_have_the_payload(queue: Queue[Order], config: CronMessage[Order]) -> None:
     daily = Daily(["07:00"], zone="Europe/Berlin")
     handle = queue.cron.install_daily_schedule("report", daily, Order(40))
     assert_type(handle, CronHandle)
     assert_type(queue.cron.install_periodic_tick("sweep", MINUTE, order_at), CronHandle)
+    own = queue.cron.install_schedule("own", Weekly(), Order(40), jitter=MINUTE, headers={"a": "b"})
+    assert_type(own, CronHandle)
+    assert_type(queue.cron.run_now("own"), bool)
     assert_type(queue.cron.list(), list[CronStatus])
     assert_type(config.payload, Order)
 

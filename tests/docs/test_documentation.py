@@ -84,7 +84,8 @@ def anchors_of(page: Path) -> set[str]:
 
 def test_the_reference_names_every_public_name() -> None:
     reference = (DOCS / "reference" / "api.md").read_text("utf-8")
-    public = [*duequeue.__all__, *duequeue.spark.__all__, *duequeue.pipeline.__all__]
+    modules = (duequeue, duequeue.pipeline, duequeue.spark, duequeue.testing)
+    public = [name for module in modules for name in module.__all__]
     named = re.compile(r"(?:`|^)(\w+)", re.MULTILINE)
     assert sorted(set(public) - set(named.findall(reference))) == []
 

@@ -1,7 +1,7 @@
 """Calls on a queue, blocking or awaited, each recorded before it begins and after it ends."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,26 @@ from duequeue import DueQueueError, Message
 from duequeue.instants import from_millis, to_millis
 from tests.fire.entries import Call, Delivered
 from tests.fire.recorder import Recorder
+
+
+def _revive_one(queue: Any, call: Call) -> bool:
+    """Revive the only burial of a key that has a certain payload."""
+    found = [
+        each for each in queue.buried(1000) if (each.key, each.payload) == (call.key, call.payload)
+    ]
+    return len(found) == 1 and bool(queue.revive(call.key, from_millis(call.due), found[0].id))
+
+
+def _listed(queue: Any, call: Call) -> Iterator[list[Any]]:
+    """Read all pages, and return of each message what the log keeps."""
+    state, cursor, is_last = call.facts["state"] or None, None, False
+    while not is_last:
+        page = queue.list(state, prefix=call.key, after=cursor, limit=call.limit)
+        for each in page.messages:
+            instants = (to_millis(each.due_at), to_millis(each.deliver_at))
+            yield [each.key, each.payload, *instants, each.attempts, each.state.value]
+        cursor, is_last = page.next, page.next is None
+
 
 # What each kind of call calls on a queue or a delivery, and what the log keeps of the answer.
 ASK: dict[str, Callable[[Any, Call], Any]] = {
@@ -24,6 +44,10 @@ ASK: dict[str, Callable[[Any, Call], Any]] = {
     ),
     "drop": lambda queue, call: queue.drop(call.key),
     "revive": lambda queue, call: queue.revive(call.key, from_millis(call.due)),
+    "revive_one": _revive_one,
+    "reschedule": lambda queue, call: queue.reschedule(call.key, from_millis(call.due)),
+    "run_now": lambda queue, call: queue.run_now(call.key),
+    "list": lambda queue, call: list(_listed(queue, call)),
     "contains": lambda queue, call: queue.contains(call.key),
     "stats": lambda queue, _: queue.stats(),
     "buried": lambda queue, call: queue.buried(call.limit),

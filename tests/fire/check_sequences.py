@@ -3,7 +3,7 @@
 So every answer is known in advance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.fire.entries import Call, Delivered
@@ -36,13 +36,22 @@ def _uncertain(made: Made, logs: Logs) -> bool:
     )
 
 
+# What each call that concerns no delivery returns, by the model, at an instant.
+ANSWERS: dict[str, Callable[[Sequential, Call, int], Any]] = {
+    "offer": lambda model, call, _: model.offer(call),
+    "offer_batch": lambda model, call, _: [model.offer(item) for item in call.items],
+    "drop": lambda model, call, _: model.drop(call.key),
+    "revive": lambda model, call, _: model.revive(call.key, call.due),
+    "revive_one": lambda model, call, _: model.revive_one(call.key, call.payload, call.due),
+    "reschedule": lambda model, call, _: model.reschedule(call.key, call.due),
+    "run_now": lambda model, call, now: model.reschedule(call.key, now),
+    "list": lambda model, call, now: model.listing(call.key, call.facts["state"], now),
+}
+
+
 def _compare(model: Sequential, made: Made, deliveries: dict[str, Delivered]) -> Broken | None:
-    call, now, right = made.call, made.clock_low, True
+    call, now = made.call, made.clock_low
     match call.do:
-        case "offer":
-            right = made.answer == model.offer(call)
-        case "offer_batch":
-            right = made.answer == [model.offer(item) for item in call.items]
         case "poll":
             return _compare_poll(model, made, deliveries)
         case "ack" | "extend" | "release" | "bury":
@@ -52,15 +61,12 @@ def _compare(model: Sequential, made: Made, deliveries: dict[str, Delivered]) ->
             acks = [Call("ack", delivery=each) for each in dict.fromkeys(call.deliveries)]
             wins = [model.settle(deliveries[ack.delivery].key, ack, now) for ack in acks]
             return _compare_settling(sum(wins), made.answer)
-        case "drop":
-            right = made.answer == model.drop(call.key)
-        case "revive":
-            right = made.answer == model.revive(call.key, call.due)
         case "contains":
             return None if made.answer == model.of(call.key).present else Broken.LOST
+        case do if do in ANSWERS:
+            return None if made.answer == ANSWERS[do](model, call, now) else Broken.OUTCOME
         case _:
-            pass
-    return None if right else Broken.OUTCOME
+            return None
 
 
 def _compare_settling(expected: int, won: int) -> Broken | None:

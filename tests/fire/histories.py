@@ -15,7 +15,8 @@ from tests.fire.entries import Call, Delivered
 from tests.fire.logs import FOREVER, Logs, Made, Window
 
 SETTLING = ("ack", "extend", "release", "bury")
-CHANGING = ("offer", "drop", "revive", *SETTLING)
+ON_ONE_KEY = ("offer", "drop", "revive", "revive_one", "reschedule")
+CHANGING = (*ON_ONE_KEY, *SETTLING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ def _add(history: History, made: Made, logs: Logs) -> None:
 def _operations(history: History, made: Made) -> Iterator[Operation]:
     call = made.call
     match call.do:
-        case "offer" | "drop" | "revive" | "contains":
+        case do if do in {*ON_ONE_KEY, "contains"}:
             yield _operation(made, call.do, call, made.answer)
         case "offer_batch":
             yield from _batch(made)

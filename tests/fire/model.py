@@ -5,11 +5,14 @@ it. `search.py` uses them where calls of several processes overlap, and `Sequent
 process makes one call after the other, so that every answer is known in advance.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tests.fire.entries import Call, Delivered
 
 LONG_AGO = -(2**62)
+
+# Key, payload, due time as asked for and as it is now, attempts, and state.
+Listed: TypeAlias = list[list[Any]]
 
 NOBODY = ""
 SOMEBODY = "?"  # a poll whose answer nobody saw
@@ -115,6 +118,22 @@ def revived(stored: Stored, due: int) -> tuple[bool, Stored]:
     return True, offered(stored._replace(burials=tuple(older)), call)[1]
 
 
+def revived_one(stored: Stored, payload: str, due: int) -> tuple[bool, Stored]:
+    """Return whether a certain burial can be revived, and what is stored then."""
+    if stored.present or stored.burials.count(payload) != 1:
+        return False, stored
+    others = tuple(each for each in stored.burials if each != payload)
+    call = Call("offer", payload=payload, due=due)
+    return True, offered(stored._replace(burials=others), call)[1]
+
+
+def rescheduled(stored: Stored, due: int) -> tuple[bool, Stored]:
+    """Return whether there is a message to reschedule, and what is stored then."""
+    if not stored.present:
+        return False, stored
+    return True, released(stored, due)._replace(asked=due)
+
+
 class Sequential:
     """A whole queue, for one process that makes one call after the other."""
 
@@ -166,6 +185,32 @@ class Sequential:
         if won:
             self._place_last(key)
         return won
+
+    def revive_one(self, key: str, payload: str, due: int) -> bool:
+        won, self.keys[key] = revived_one(self.of(key), payload, due)
+        if won:
+            self._place_last(key)
+        return won
+
+    def reschedule(self, key: str, due: int) -> bool:
+        found, self.keys[key] = rescheduled(self.of(key), due)
+        return found
+
+    def listing(self, prefix: str, state: str, now: int) -> Listed:
+        """Return all that a listing shows, in its order."""
+        found = [
+            (stored.due, self._created[key], key)
+            for key, stored in self.keys.items()
+            if stored.present and key.startswith(prefix)
+        ]
+        shown = [self._listed(key, now) for _, _, key in sorted(found)]
+        return [each for each in shown if state in {"", each[-1]}]
+
+    def _listed(self, key: str, now: int) -> list[Any]:
+        stored = self.of(key)
+        free = "due" if stored.due <= now else "future"
+        state = "leased" if stored.until > now else free
+        return [key, stored.payload, stored.asked, stored.due, stored.attempt, state]
 
     def _settled(self, stored: Stored, call: Call, now: int) -> Stored:
         match call.do:

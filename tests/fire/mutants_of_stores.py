@@ -103,7 +103,22 @@ SQL_CHANGES: Mapping[str, Callable[[], None]] = {
     ),
     "bury does not remove": lambda: setattr(Settling, "bury", _bury_without_removing),
     "bury does not keep": lambda: setattr(SqlStore, "bury", _bury_without_keeping),
-    "revive leaves the burial": reworded("forget_buried", "id = :id", "id = :id AND 0 = 1"),
+    "revive leaves the burial": reworded("forget_burials", "WHERE id =", "WHERE 0 = 1 AND id ="),
+    "revive ignores the id": reworded(
+        "lock_buried", "(id = :id AND buried_at = :buried_at)", "0 = 0"
+    ),
+    "reschedule keeps the lease": reworded(
+        "reschedule_message",
+        "leased_until = -62135596800000, lease_token = 0",
+        "leased_until = leased_until, lease_token = lease_token",
+    ),
+    "reschedule forgets the attempts": reworded(
+        "reschedule_message", "updated_at = :now", "updated_at = :now, attempt = 0"
+    ),
+    "a list goes by id": reworded("list_messages", "ORDER BY due_at, id", "ORDER BY id"),
+    "a list ignores leases": reworded(
+        "list_messages", "leased_until >= :leased_from", ":leased_from = :leased_from"
+    ),
     "the mark ignores offers": lambda: setattr(Watermark, "lower", lambda *_: None),
     "cron forgets its ticks": reworded(
         "recall_ticks", "AND config_hash = :config_hash", "AND config_hash = :config_hash AND 0 = 1"

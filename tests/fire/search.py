@@ -5,10 +5,11 @@ the operations that may come next, and remembers where it has been. If it is giv
 it allows what that promise forbids. So the checker can find out which promise was broken.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tests.fire import model
+from tests.fire.entries import Call
 from tests.fire.histories import SETTLING, History, Operation
 from tests.fire.logs import FOREVER
 from tests.fire.model import NOBODY, NOTHING, SOMEBODY, Stored
@@ -119,7 +120,7 @@ class Search:
         elif operation.do == "crash":
             yield from self._undone(stored)
         else:
-            right, after = _answered(stored, operation)
+            right, after = ANSWERS[operation.do](stored, operation.call)
             if operation.answer is None or operation.answer == right:
                 yield after
             elif self.broken is Broken.OUTCOME and operation.do != "burials":
@@ -193,16 +194,13 @@ def _likelihood(operation: Operation) -> tuple[bool, int, bool, int]:
     return (not operation.required, operation.ended, unlikely, operation.began)
 
 
-def _answered(stored: Stored, operation: Operation) -> tuple[object, Stored]:
-    """Return the right answer, and what is stored then."""
-    match operation.do:
-        case "offer":
-            return model.offered(stored, operation.call)
-        case "drop":
-            return stored.present, model.removed(stored)
-        case "revive":
-            return model.revived(stored, operation.call.due)
-        case "contains":
-            return stored.present, stored
-        case _:
-            return sorted(stored.burials), stored
+# The right answer to each call on one key, and what is stored then.
+ANSWERS: dict[str, Callable[[Stored, Call], tuple[object, Stored]]] = {
+    "offer": model.offered,
+    "drop": lambda stored, _: (stored.present, model.removed(stored)),
+    "revive": lambda stored, call: model.revived(stored, call.due),
+    "revive_one": lambda stored, call: model.revived_one(stored, call.payload, call.due),
+    "reschedule": lambda stored, call: model.rescheduled(stored, call.due),
+    "contains": lambda stored, _: (stored.present, stored),
+    "burials": lambda stored, _: (sorted(stored.burials), stored),
+}

@@ -17,7 +17,8 @@ RARELY = 3_600_000  # so that no regular look makes up for a message that was ov
 def settling(stage: Stage) -> None:
     """Two actors take turns at everything that one queue can do."""
     first, second = stage.player("first"), stage.player("second")
-    for part in (due, leases, extensions, updates, equal_offers, releases, burials, removals):
+    parts = (due, leases, extensions, updates, equal_offers, releases)
+    for part in (*parts, burials, reschedules, removals):
         part(stage, first, second)
     stage.finish(second)
 
@@ -90,8 +91,23 @@ def burials(stage: Stage, first: Player, second: Player) -> None:
     first.call(Call("revive", "revived", due=stage.now))
     first.call(Call("revive", "revived", due=stage.now))
     second.settle("ack", second.receive("revived"))
+    for payload in ("older", "newer"):
+        first.offer("twice", payload)
+        first.settle("bury", first.receive("twice"))
+    first.call(Call("revive_one", "twice", "older", stage.now))
+    second.settle("ack", second.receive("twice"))
     stage.advance(LEASE)
     second.receive("buried")
+
+
+def reschedules(stage: Stage, first: Player, second: Player) -> None:
+    first.offer("moved", "a")
+    held = second.receive("moved")
+    first.call(Call("reschedule", "moved", due=stage.now + 500))
+    second.settle("ack", held)
+    first.receive("moved")
+    stage.advance(500)
+    second.settle("ack", second.receive("moved"))
 
 
 def removals(stage: Stage, first: Player, second: Player) -> None:

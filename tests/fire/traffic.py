@@ -22,9 +22,12 @@ MIXED = {
     "ack_many": 6,
     "drop": 4,
     "revive": 5,
+    "reschedule": 4,
     "contains": 3,
 }
-PRODUCING = {"offer": 60, "offer_batch": 10, "drop": 4, "revive": 10}
+# On a clock that stands still during a call, by an actor that is alone.
+ALONE = {**MIXED, "run_now": 3, "revive_one": 6, "list": 6}
+PRODUCING = {"offer": 60, "offer_batch": 10, "drop": 4, "revive": 10, "reschedule": 4}
 POLLING = {"poll": 20, "wait": 20, "settle": 40}
 
 SETTLEMENTS = {"ack": 60, "extend": 14, "release": 18, "bury": 10}
@@ -46,6 +49,7 @@ class Mixed:
         self._offers = 0
         self._last: Call | None = None
         self._held: list[Delivered] = []
+        self._buried: list[Delivered] = []
         self.key: Callable[[], str] = self._key_of_this_second
         self.rest = 0.008
         self.longest_wait = 0.1
@@ -78,8 +82,12 @@ class Mixed:
             case "ack_many":
                 taken = [self._take().id for _ in range(min(len(self._held), 3))]
                 call = Call(kind, deliveries=taken) if taken else None
-            case "revive":
+            case "revive" | "reschedule":
                 call = Call(kind, self.key(), due=self._due())
+            case "revive_one":
+                call = self._revive_one()
+            case "list":
+                call = self._list()
             case _:
                 call = Call(kind, self.key())
         return call
@@ -99,9 +107,22 @@ class Mixed:
         do = self._random.choices(list(SETTLEMENTS), list(SETTLEMENTS.values()))[0]
         if do == "extend":
             return Call(do, delivery=self._random.choice(self._held).id, delay=self._lease)
-        delivery = self._take().id
+        taken = self._take()
+        if do == "bury":
+            self._buried.append(taken)
         delay = self._random.choice([0, 0, 40, 200]) if do == "release" else 0
-        return Call(do, delivery=delivery, delay=delay)
+        return Call(do, delivery=taken.id, delay=delay)
+
+    def _revive_one(self) -> Call | None:
+        if not self._buried:
+            return None
+        burial = self._random.choice(self._buried)
+        return Call("revive_one", burial.key, burial.payload, self._due())
+
+    def _list(self) -> Call:
+        prefix = self.key()[: self._random.choice([0, 0, 3, 7])]
+        state = self._random.choice(["", "due", "leased", "future"])
+        return Call("list", prefix, limit=self._random.choice([1, 2, 100]), facts={"state": state})
 
     def _take(self) -> Delivered:
         """Choose a delivery to settle; an old one may have lost its lease by now."""

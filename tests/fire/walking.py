@@ -12,7 +12,7 @@ import msgspec
 from duequeue import ManualClock
 from tests.fire.calling import Caller
 from tests.fire.entries import Call
-from tests.fire.traffic import MIXED, Mixed, Traffic
+from tests.fire.traffic import ALONE, Mixed, Traffic
 
 
 def walk(caller: Caller, traffic: Traffic) -> None:
@@ -60,7 +60,7 @@ def walk_alone(
         caller.actor, caller.queue_name, caller.read_clock(), Call("alone", delay=lease)
     )
     caller.recorder.answered(number, caller.read_clock(), None)
-    mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, MIXED)
+    mixed = Mixed(f"{caller.process}.alone", seed, lease, caller.read_clock, ALONE)
     mixed.key = lambda: f"alone-{random.randrange(8)}"
     mixed.rest = rest
     mixed.longest_wait = 0.02

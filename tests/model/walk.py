@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from duequeue import ManualClock, Message, UndecodablePayload
+from duequeue import BuriedMessage, ManualClock, Message, UndecodablePayload
 from duequeue.contract.faces import DeliveryFace, QueueFace
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import PickyCodec
@@ -37,7 +38,20 @@ spans = st.sampled_from([0, 1, 1.5, 4_999, 5_000, 10_000, 15_000]).map(
 )
 offsets = spans | spans.map(lambda span: -span)
 headers = st.sampled_from([None, {"trace": "1"}, {"trace": "2"}])
-messages = st.builds(Message, keys, payloads, offsets, st.booleans(), headers)
+
+
+def expiring(message: Message[str], lasts: timedelta | None) -> Message[str]:
+    """Return a message that expires some time after it is due."""
+    assert isinstance(message.due, timedelta)
+    return replace(message, expires=None if lasts is None else message.due + lasts)
+
+
+lasting = st.none() | st.sampled_from([1, 5_000, 10_000]).map(
+    lambda millis: timedelta(milliseconds=millis)
+)
+messages = st.builds(
+    expiring, st.builds(Message, keys, payloads, offsets, st.booleans(), headers), lasting
+)
 
 SETTLEMENTS: dict[str, Callable[[DeliveryFace, timedelta], bool]] = {
     "ack": lambda delivery, _: delivery.ack(),
@@ -93,9 +107,16 @@ class Walk(RuleBasedStateMachine):
         # Instants seen before come again, or an offer would hardly ever equal what is stored.
         assert isinstance(message.due, timedelta)
         due = self.instants[origin % len(self.instants)] + message.due
+        assert not isinstance(message.expires, datetime)
+        expires = None if message.expires is None else due + (message.expires - message.due)
         self.both(
             lambda queue: queue.offer(
-                message.key, message.payload, due, replace=message.replace, headers=message.headers
+                message.key,
+                message.payload,
+                due,
+                replace=message.replace,
+                headers=message.headers,
+                expires=expires,
             )
         )
 
@@ -129,6 +150,44 @@ class Walk(RuleBasedStateMachine):
     def drop_all(self) -> None:
         self.both(lambda queue: queue.drop_all(queue.name))
 
+    @rule(key=keys, origin=st.integers(0, 4), offset=offsets)
+    def reschedule(self, key: str, origin: int, offset: timedelta) -> None:
+        due = self.instants[origin % len(self.instants)] + offset
+        self.both(lambda queue: queue.reschedule(key, due))
+
+    @rule(key=keys)
+    def run_now(self, key: str) -> None:
+        self.both(lambda queue: queue.run_now(key))
+
+    @rule(
+        state=st.none() | st.sampled_from(["due", "leased", "future"]),
+        prefix=st.none() | keys,
+        span=st.tuples(st.none() | offsets, st.none() | offsets),
+        limit=st.integers(1, 6),
+    )
+    def list_pages(
+        self,
+        state: str | None,
+        prefix: str | None,
+        span: tuple[timedelta | None, timedelta | None],
+        limit: int,
+    ) -> None:
+        due_from, due_to = (None if each is None else self.clock.now() + each for each in span)
+        wanted = {"state": state, "prefix": prefix, "due_from": due_from, "due_to": due_to}
+        self.both(lambda queue: pages(queue, limit=limit, **wanted))
+
+    @rule(index=st.integers(0, 9), due=st.none() | offsets)
+    def revive_one(self, index: int, due: timedelta | None) -> None:
+        self.both(lambda queue: revive_one(queue, index, due))
+
+    @rule(index=st.integers(0, 9))
+    def delete_buried(self, index: int) -> None:
+        self.both(lambda queue: [queue.delete_buried(each.id) for each in nth(queue, index)])
+
+    @rule(reason=st.none() | st.sampled_from(["after 0:00:0", "max_attempts"]), due=offsets)
+    def revive_all(self, reason: str | None, due: timedelta) -> None:
+        self.both(lambda queue: queue.revive_all(reason, due))
+
     @rule(key=keys, due=st.none() | offsets)
     def revive(self, key: str, due: timedelta | None) -> None:
         self.both(lambda queue: queue.revive(key, due))
@@ -140,7 +199,7 @@ class Walk(RuleBasedStateMachine):
     @invariant()
     def both_look_the_same(self) -> None:
         self.both(lambda queue: queue.stats())
-        self.both(lambda queue: queue.buried(100))
+        self.both(lambda queue: [replace(each, id="") for each in queue.buried(100)])
         self.both(lambda queue: [read(queue, key) for key in KEYS])
         self.both(history_of)
 
@@ -167,6 +226,28 @@ def read(queue: QueueFace, key: str) -> object:
         return str(refusal)
 
 
+def pages(queue: QueueFace, **wanted: Any) -> list[object]:
+    """Everything listed, page by page; a cursor is another one on each store."""
+    found: list[object] = []
+    cursor = None
+    while True:
+        page = queue.list(after=cursor, **wanted)
+        found.append(page.messages)
+        cursor = page.next
+        if cursor is None:
+            return found
+
+
+def nth(queue: QueueFace, index: int) -> list[BuriedMessage[Any]]:
+    """One of the burials, and none if there are none."""
+    found = queue.buried(100)
+    return found[index % len(found) :][:1] if found else []
+
+
+def revive_one(queue: QueueFace, index: int, due: timedelta | None) -> list[bool]:
+    return [queue.revive(each.key, due, each.id) for each in nth(queue, index)]
+
+
 def history_of(queue: QueueFace) -> list[tuple[object, ...]]:
     """What was settled; whatever one call settled comes in no order."""
     return sorted(
@@ -186,6 +267,7 @@ def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:
             one.delivered_at,
             one.lease_until,
             one.headers,
+            one.expires_at,
         )
         for one in deliveries
     ]

@@ -19,7 +19,14 @@ from duequeue.pipeline.reporting import job as reporting
 from tests.pipeline.settling import in_database, settle
 
 NEXT_DAY = START + timedelta(days=1)
-TABLES = ["by_queue", "by_queue_and_attempts", "by_queue_and_time", "forecast", "total"]
+TABLES = [
+    "burial_reasons",
+    "by_queue",
+    "by_queue_and_attempts",
+    "by_queue_and_time",
+    "forecast",
+    "total",
+]
 VOID = {"meta", "br"}
 
 
@@ -101,6 +108,10 @@ def test_archive_and_database_together_count_each_row_once(
     assert "4 messages in 2 queues were settled." in page.text
     assert "1 was buried, in <b>odd</b> $x$." in page.text
     assert "2 messages fall due within 24 hours" in page.text
+    (reason,) = table(tmp_path / "report", "burial_reasons")
+    assert (reason["queue"], reason["burials"]) == ("<b>odd</b> $x$", 1)
+    assert "no such customer 1 2 Mar 2026" in page.text
+    assert "settled in each hour" in page.text
     assert page.plots == 4
     if password := urlsplit(url).password:
         assert password not in Path(done.page).read_text("utf-8")
@@ -172,7 +183,24 @@ def test_tables_come_as_parquet_and_as_csv(
     names = sorted(each.name for each in (tmp_path / "tables").iterdir())
     assert names == sorted(f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet"))
     (row,) = csv.read_csv(tmp_path / "tables" / "by_queue.csv").to_pylist()
-    assert (row["queue"], row["settled"], row["late_max"]) == ("orders", 2, 0)
+    assert (row["queue"], row["settled"], row["late_max_ms"]) == ("orders", 2, 0)
+    assert {"at_utc", "handling_p50_ms"} <= set(
+        csv.read_csv(tmp_path / "tables" / "by_queue_and_time.csv").column_names
+    )
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_the_step_fits_the_time_of_the_messages(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path, clock: ManualClock
+) -> None:
+    settle(queue, "a")
+    clock.advance(timedelta(minutes=3))
+    settle(queue, "b")
+    fitting = Outline(report(spark, folder=tmp_path, url=url, clock=clock).page)
+    assert "settled in each second" in fitting.text
+    step = timedelta(days=1)
+    chosen = Outline(report(spark, folder=tmp_path, url=url, clock=clock, step=step).page)
+    assert "settled in each day" in chosen.text
 
 
 def test_an_empty_database_gives_an_honest_page(
@@ -281,7 +309,9 @@ def test_bad_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         report(spark, folder=tmp_path, archive=tmp_path / "nowhere")
     with pytest.raises(ValueError, match="days must be a whole number above 0"):
         report(spark, folder=tmp_path, archive=tmp_path, days=0)
-    with pytest.raises(ValueError, match="step must be one hour or one minute or one second"):
+    with pytest.raises(
+        ValueError, match="step must be one day or one hour or one minute or one second"
+    ):
         report(spark, folder=tmp_path, archive=tmp_path, step=timedelta(minutes=5))
     with pytest.raises(ValueError, match="other processes cannot reach"):
         report(spark, folder=tmp_path, url="memory:")

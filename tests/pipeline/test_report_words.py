@@ -4,7 +4,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from duequeue.pipeline.progress import counted
-from duequeue.pipeline.reporting.words import Expected, expectations, headline, outlook
+from duequeue.pipeline.reporting.words import (
+    Expected,
+    Reason,
+    expectations,
+    headline,
+    outlook,
+    reasons,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -66,3 +73,21 @@ def test_the_outlook() -> None:
     assert outlook(Expected(1, 0, NOON, 1), [], HOUR) == (
         "1 message falls due within 24 hours. The busiest hour, from 12:00 UTC, has 1."
     )
+
+
+def test_reasons_that_differ_in_numbers_are_one() -> None:
+    def row(queue: str, reason: str, burials: int, hour: int) -> dict[str, Any]:
+        last_at = NOON + hour * HOUR
+        return {"queue": queue, "reason": reason, "burials": burials, "last_at": last_at}
+
+    rows = [
+        row("orders", "no order 17", 1, 2),
+        row("orders", "no order 4", 1, 1),
+        row("bills", "no order 9", 1, 3),
+        row("orders", "too old", 5, 0),
+    ]
+    assert reasons(rows) == [
+        Reason("orders", "too old", 5, NOON),
+        Reason("orders", "no order 17", 2, NOON + 2 * HOUR),
+        Reason("bills", "no order 9", 1, NOON + 3 * HOUR),
+    ]

@@ -138,6 +138,38 @@ def test_revive_against_revive(
     assert (rival.stats().total, rival.stats().buried) == (ROUNDS, 0)
 
 
+def test_ack_against_reschedule(
+    rounds: Iterator[tuple[int, DeliveryFace]], rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        reschedule = partial(rival.reschedule, held.key, MINUTE)
+        acked, moved = alternating(number, held.ack, reschedule)
+        assert acked != moved
+        assert rival.contains(held.key) is moved
+
+
+def test_all_revived_by_two_at_once(
+    rounds: Iterator[tuple[int, DeliveryFace]], holder: QueueFace, rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        assert held.bury("enough")
+        if number % 10 == 9:
+            assert sum(alternating(number, holder.revive_all, rival.revive_all)) == 10
+    assert (rival.stats().total, rival.stats().buried) == (ROUNDS, 0)
+
+
+def test_a_burial_is_either_revived_or_deleted(
+    rounds: Iterator[tuple[int, DeliveryFace]], holder: QueueFace, rival: QueueFace
+) -> None:
+    for number, held in rounds:
+        assert held.bury("enough")
+        [burial] = rival.buried(9)
+        revive = partial(holder.revive, held.key, id=burial.id)
+        revived, deleted = alternating(number, revive, partial(rival.delete_buried, burial.id))
+        assert revived != deleted
+        assert rival.contains(held.key) is revived
+
+
 def test_revive_against_offer(
     rounds: Iterator[tuple[int, DeliveryFace]], holder: QueueFace, rival: QueueFace
 ) -> None:

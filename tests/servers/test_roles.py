@@ -8,7 +8,7 @@ from typing import NamedTuple
 import psycopg
 import pytest
 
-from duequeue import ManualClock, Message, OfferOutcome, Outcome, Queue, StoreError
+from duequeue import ManualClock, Message, OfferOutcome, Outcome, Queue, StoreError, queues
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import DAY, MINUTE, claim, keys_of, snapshot
 from tests.fixtures.connections import connect_postgres
@@ -180,6 +180,8 @@ def test_a_producer_cannot_act_for_the_owner(urls: Urls) -> None:
         Queue.open(urls.producer, "orders", migrate=False) as producer,
         Queue.open(urls.owner, "orders", migrate=False) as owner,
     ):
+        # From here on, the connection is known to lead to the right tables.
+        producer.within(connection).offer("first", 1)
         connection.execute(trap)
         producer.within(connection).offer("a", 1)
         connection.commit()
@@ -244,6 +246,7 @@ def test_a_consumer_does_nothing_else(urls: Urls, face: Face) -> None:
         for call in (
             lambda: consumer.offer("a", 1),
             lambda: consumer.buried(1),
+            lambda: consumer.run_now("a"),
             lambda: consumer.cron.pause("daily"),
         ):
             with pytest.raises(StoreError, match=DENIED):
@@ -260,6 +263,9 @@ def test_an_administrator_does_everything_but_migrate(
         assert claim(admin).bury("too odd")
         assert keys_of(admin.buried(9)) == ["a"]
         assert admin.revive("a")
+        assert admin.run_now("b")
+        assert [one.key for one in admin.list().messages] == ["b", "a"]
+        assert ("orders", "json") in queues(urls.admin)
         admin.cron.install_periodic_tick("reports", MINUTE, "hello").close()
         assert admin.cron.pause("reports")
         assert admin.drop("a")

@@ -12,6 +12,7 @@ from duequeue import (
     History,
     ManualClock,
     Message,
+    Retention,
     RetryPolicy,
     StoreError,
     StoreUnavailable,
@@ -244,3 +245,70 @@ def test_removing_takes_more_than_the_right_to_settle(
     ):
         history.remove_day(FIRST_DAY, DayBounds(0, 0, 0))
     assert partitions(admin) == ["20260301", "20260302"]
+
+
+def test_a_retention_drops_days_that_no_other_queue_needs(
+    queue: QueueFace, postgres_url: str, face: Face, clock: ManualClock, admin: psycopg.Connection
+) -> None:
+    settle(queue, "first day")
+    clock.advance(DAY)
+    settle(queue, "second day")
+    retention = Retention(history=HOUR)
+    with (
+        face.open(postgres_url, "invoices", clock=clock, history=True) as other,
+        face.open(postgres_url, "orders", clock=clock, history=True, retention=retention) as short,
+    ):
+        settle(other, "another queue")
+        clock.advance(2 * DAY)
+        assert short.try_poll() is None
+        assert [row.key for row in other.history()] == ["another queue"]
+    assert "20260301" not in partitions(admin)
+    assert "20260302" in partitions(admin)
+    assert queue.history() == []
+
+
+def test_a_retention_keeps_the_day_that_is_not_too_old_as_a_whole(
+    queue: QueueFace, postgres_url: str, face: Face, clock: ManualClock, admin: psycopg.Connection
+) -> None:
+    settle(queue, "old")
+    clock.advance(2 * HOUR)
+    settle(queue, "young")
+    retention = Retention(history=DAY)
+    with face.open(postgres_url, "orders", clock=clock, retention=retention) as short:
+        clock.advance(DAY - HOUR)
+        assert short.try_poll() is None
+    assert [row.key for row in queue.history()] == ["young"]
+    assert "20260301" in partitions(admin)
+
+
+def test_a_retention_deletes_row_by_row_without_the_right_to_drop_days(
+    queue: QueueFace,
+    app_url: str,
+    face: Face,
+    clock: ManualClock,
+    admin: psycopg.Connection,
+) -> None:
+    settle(queue, "a")
+    admin.execute("GRANT DELETE ON duequeue_history TO app")
+    clock.advance(2 * DAY)
+    retention = Retention(history=DAY)
+    with face.open(app_url, "orders", clock=clock, retention=retention, migrate=False) as app:
+        assert app.try_poll() is None
+        assert app.history() == []
+    assert "20260301" in partitions(admin)
+
+
+def test_a_retention_without_any_right_does_not_fail_a_poll(
+    queue: QueueFace,
+    app_url: str,
+    face: Face,
+    clock: ManualClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settle(queue, "a")
+    clock.advance(2 * DAY)
+    queue.offer("b", 1)
+    retention = Retention(history=DAY)
+    with face.open(app_url, "orders", clock=clock, retention=retention, migrate=False) as app:
+        assert claim(app).key == "b"
+    assert "could not delete what is too old" in caplog.text

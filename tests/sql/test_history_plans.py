@@ -72,6 +72,16 @@ def test_the_newest_are_found_at_the_end_of_the_last_days(explaining: Explaining
         assert plan.buffers <= 5 * 10, str(plan)
 
 
+def test_the_rows_of_a_key_are_met_on_the_way_back(explaining: Explaining) -> None:
+    for _ in range(7):
+        found, (plan,) = explaining.plans_of(methodcaller("history", 5, "700"))
+        assert [one.settled_at.date() for one in found] == [
+            (START + (DAYS - 1 - ago) * DAY).date() for ago in range(5)
+        ]
+        assert_goes_by_index(plan)
+        assert plan.buffers <= 5 * 10, str(plan)
+
+
 def test_days_are_found_in_jumps(explaining: Explaining) -> None:
     plan = explained(explaining, "list_history_days", {})
     assert plan.buffers <= 2 * DAYS * 30, str(plan)

@@ -3,8 +3,10 @@
 from datetime import timedelta
 from random import Random
 
+from bench.soak.__main__ import report, settled_slope
 from bench.soak.lateness import Lateness
-from bench.soak.slope import slope_of
+from bench.soak.lines import verdict_on
+from bench.soak.slope import Slope, slope_of
 
 MINUTES = [sample / 20 for sample in range(1200)]
 
@@ -40,3 +42,27 @@ def test_lateness_is_counted_to_a_quarter() -> None:
     assert 50 <= usual <= 62.5
     assert 99 <= rare <= 123.75
     assert lateness.take() == (0, 0.0, 0.0)
+
+
+def steep(per_minute: float) -> Slope:
+    return slope_of(MINUTES, noisy(per_minute), negligible=1)
+
+
+def test_only_growth_counts_and_of_the_messages_handled_a_fall() -> None:
+    assert verdict_on("p99 ms", steep(0.1)) == "RISES"
+    assert verdict_on("p99 ms", steep(-0.1)) == "falls"
+    assert verdict_on("handled", steep(0.1)) == "rises"
+    assert verdict_on("handled", steep(-0.1)) == "FALLS"
+    assert verdict_on("memory MB", steep(0)) == "flat"
+
+
+def test_the_soak_fails_only_for_a_change_for_the_worse() -> None:
+    assert report({("SQLite", "p99 ms"): steep(-0.1), ("SQLite", "handled"): steep(0.1)}) == 0
+    assert report({("SQLite", "p99 ms"): steep(-0.1), ("SQLite", "threads"): steep(0.1)}) == 1
+
+
+def test_a_table_that_fills_up_at_the_beginning_is_flat() -> None:
+    filling = [{"minute": minute, "table MB": min(minute, 25)} for minute in MINUTES]
+    assert settled_slope(filling, "table MB").is_flat
+    growing = [{"minute": minute, "table MB": minute} for minute in MINUTES]
+    assert not settled_slope(growing, "table MB").is_flat

@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
@@ -16,7 +18,7 @@ from django.db import connections, transaction
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError
+from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, WrongDatabase
 from tests.within.django_database import django_database
 
 
@@ -285,3 +287,31 @@ def test_an_attached_file_is_the_queues_own(tmp_path: Path) -> None:
         queue.within(connection).offer("a", 1)
         connection.commit()
         assert queue.contains("a")
+
+
+def test_a_refused_transaction_of_django_stays_usable(store_url: str, other_url: str) -> None:
+    with (
+        Queue.open(store_url, "orders") as queue,
+        Queue.open(other_url, "orders") as other,
+        django_database(other_url) as alias,
+    ):
+        with transaction.atomic(using=alias):
+            with pytest.raises(WrongDatabase):
+                queue.within(alias).offer("a", 1)
+            other.within(alias).offer("b", 1)
+        assert (queue.stats().total, other.stats().total) == (0, 1)
+
+
+def test_nobody_is_imported_who_was_not_there(tmp_path: Path) -> None:
+    code = f"""
+import sqlite3, sys
+from duequeue import Queue
+with Queue.open("sqlite:///{tmp_path}/app.db", "orders") as queue:
+    connection = sqlite3.connect("{tmp_path}/app.db")
+    queue.within(connection).offer("a", 1)
+    connection.close()
+print({{"aiosqlite", "asyncpg", "django", "psycopg", "sqlalchemy"}} & sys.modules.keys())
+"""
+    command = [sys.executable, "-c", code]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (finished.stdout, finished.stderr) == ("set()\n", "")

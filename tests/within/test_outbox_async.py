@@ -220,6 +220,9 @@ async def use(queue: AsyncQueue[Any]) -> None:
     snapshot = await queue.read("c")
     assert snapshot is not None
     assert snapshot.headers == {"trace": "1"}
+    page = await queue.list(prefix="c", due_from=LONG_AGO)
+    assert [found.key for found in page.messages] == ["c"]
+    assert await queue.run_now("c")
     ticks = [CronMessage("tick", datetime(2100, 1, 1, tzinfo=UTC))]
     assert await queue.cron.install_tick(ConfigHash("one"), "daily", ticks) == 1
     assert (await queue.stats()).total == 3

@@ -118,7 +118,9 @@ def test_what_is_settled_within_comes_back_with_the_rollback(
     a, b, c = inside.try_poll_many(3)
     assert [a.ack(), b.release(), c.bury("enough")] == [True] * 3
     assert inside.drop("b")
+    assert inside.reschedule("b", HOUR) is False
     assert inside.revive("c")
+    assert inside.reschedule("c", HOUR)
     connection.rollback()
     assert everything_in(queue, *"abc") == before
     assert [delivery.attempt for delivery in queue.try_poll_many(3)] == [1, 1, 1]
@@ -150,9 +152,14 @@ def test_everything_is_seen_from_within(queue: QueueFace, connect: Connect) -> N
     assert inside.contains("a")
     assert snapshot(inside, "b").payload == 2
     assert inside.stats().total == 2
+    assert inside.reschedule("a", 2 * HOUR)
+    assert [one.key for one in inside.list().messages] == ["b", "a"]
+    assert [one.key for one in inside.list(prefix="a").messages] == ["a"]
+    assert [one.key for one in queue.list().messages] == ["a"]
     assert inside.drop_all("orders") == 2
     assert inside.buried(5) == []
     assert inside.purge_buried(START) == 0
+    assert inside.revive_all() == 0
 
 
 def test_an_update_within_revokes_the_lease_with_the_commit(

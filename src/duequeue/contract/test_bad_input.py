@@ -27,12 +27,16 @@ USES_OF_A_KEY: list[Use] = [
     lambda queue, key: queue.contains(key),
     lambda queue, key: queue.drop(key),
     lambda queue, key: queue.revive(key),
+    lambda queue, key: queue.reschedule(key, START),
+    lambda queue, key: queue.run_now(key),
 ]
 
 USES_OF_A_DUE_TIME: list[Use] = [
     lambda queue, due: queue.offer("b", 1, due),
     lambda queue, due: queue.offer_batch([Message("b", 1, due)]),
     lambda queue, due: queue.revive("buried", due),
+    lambda queue, due: queue.revive_all(due=due),
+    lambda queue, due: queue.reschedule("due", due),
 ]
 
 USES_OF_A_LIMIT: list[Use] = [

@@ -78,6 +78,13 @@ class Buried(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Expired(Event):
+    """A message was dropped instead of delivered, because it had expired."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseLost(Event):
     """A consumer found that it no longer holds the lease of a message it worked on."""
 

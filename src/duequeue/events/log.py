@@ -6,7 +6,15 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Protocol
 
-from duequeue.events.events import Buried, Event, Events, Handled, LeaseLost, StoreFailed
+from duequeue.events.events import (
+    Buried,
+    Event,
+    Events,
+    Expired,
+    Handled,
+    LeaseLost,
+    StoreFailed,
+)
 
 logger = logging.getLogger("duequeue.events")
 
@@ -42,7 +50,7 @@ def _log(event: Event) -> None:
 
 def _level(event: Event) -> int:
     match event:
-        case Buried() | LeaseLost() | StoreFailed():
+        case Buried() | Expired() | LeaseLost() | StoreFailed():
             return logging.INFO
         case Handled(error=error) if error is not None:
             return logging.INFO

@@ -16,6 +16,7 @@ from duequeue.instants import (
     span_to_millis,
     to_millis,
 )
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
 
@@ -49,6 +50,22 @@ def due_millis(due: datetime | timedelta | None, now: int) -> int:
         raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
     if not EARLIEST <= instant <= LATEST:
         raise ValueError(f"due must lie in the years 1 to 9999 of UTC, but it is {due!r}")
+    return instant
+
+
+def expiry_millis(expires: datetime | timedelta, due_at: int, now: int) -> int:
+    """Return the instant that `expires` means at `now`, which must come after the due time."""
+    if isinstance(expires, datetime):
+        instant = to_millis(expires, "expires")
+    elif isinstance(expires, timedelta):
+        instant = now + expires // MILLISECOND
+    else:
+        found = type(expires).__name__
+        raise TypeError(f"expires must be a datetime, a timedelta or None, not {found}")
+    if instant > LATEST:
+        raise ValueError(f"expires must lie in the years 1 to 9999 of UTC, but it is {expires!r}")
+    if instant <= due_at:
+        raise ValueError(f"expires must come after the due time, but it is {expires!r}")
     return instant
 
 
@@ -136,6 +153,15 @@ def checked_retry(retry: RetryPolicy) -> RetryPolicy:
             f"retry must be a RetryPolicy, such as RetryPolicy(budget=…), not {retry!r}"
         )
     return retry
+
+
+def checked_retention(retention: Retention | None) -> Retention | None:
+    """Return a retention, or raise for anything else."""
+    if retention is not None and not isinstance(retention, Retention):
+        raise TypeError(
+            f"retention must be a Retention, such as Retention(history=…), not {retention!r}"
+        )
+    return retention
 
 
 def checked_clock(clock: Clock) -> Clock:

@@ -11,6 +11,7 @@ from duequeue.codec import Codec
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.events.events import Events
+from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.message import BurialNotice
 from duequeue.port.alerts import Alerts
@@ -54,6 +55,7 @@ class Context(Generic[T]):
     poll_interval: int
     max_attempts: int | None
     on_buried: Callable[[BurialNotice[T]], None] | None = None
+    cleaning: Cleaning | None = None
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""
@@ -135,4 +137,5 @@ class Context(Generic[T]):
             group_commit=None,
             alerts=None,
             retry=RetryPolicy.never(),
+            cleaning=None,
         )

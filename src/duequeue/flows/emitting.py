@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from duequeue.errors import StoreError
-from duequeue.events.events import Buried, Delivered, LeaseLost
+from duequeue.events.events import Buried, Delivered, Expired, LeaseLost
 from duequeue.flows.context import Context
 from duequeue.headers import decode_headers
 from duequeue.instants import MILLISECOND, nearest_instant
 from duequeue.leased import LeasedMessage
 from duequeue.message import BurialNotice
-from duequeue.port.store import Burial, Claimed
+from duequeue.port.store import Burial, Claimed, Expiry
 
 T = TypeVar("T")
 
@@ -38,6 +38,14 @@ def emit_buried(
             context.events.emit(Buried(context.name, message.key, burial.reason))
             if context.on_buried is not None:
                 context.on_buried(_notice(context, message, burial))
+
+
+def emit_expired(context: Context[T], expiries: Iterable[Expiry], won: set[int]) -> None:
+    """Emit an event for each message that was dropped because it had expired."""
+    if context.events.listeners:
+        for lease, _ in expiries:
+            if lease.id in won:
+                context.events.emit(Expired(context.name, lease.key))
 
 
 def emit_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: set[int]) -> None:

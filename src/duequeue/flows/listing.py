@@ -76,6 +76,7 @@ def _snapshot(context: Context[T], listed: ListedMessage, now: int) -> Snapshot[
         leased_until=nearest_instant(found.leased_until) if state is State.LEASED else None,
         reason=reason,
         deliver_at=nearest_instant(found.due_at),
+        expires_at=None if found.expires_at is None else nearest_instant(found.expires_at),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.events.events import Offered
-from duequeue.flows.arguments import checked_flag, due_millis
+from duequeue.flows.arguments import checked_flag, due_millis, expiry_millis
 from duequeue.flows.context import Context
 from duequeue.flows.group_commit import share_commit
 from duequeue.headers import encode_headers
@@ -35,9 +35,12 @@ def offer(
     *,
     replace: bool,
     headers: Mapping[str, str] | None,
+    expires: datetime | timedelta | None = None,
 ) -> Flow[OfferOutcome]:
     """Offer one message."""
-    return _offer_one(context, _record(context, key, payload, due, replace, headers, context.now()))
+    now = context.now()
+    record = _record(context, key, payload, due, replace, headers, expires, now)
+    return _offer_one(context, record)
 
 
 def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[list[OfferOutcome]]:
@@ -131,7 +134,14 @@ def _record_of(context: Context[T], message: Message[T], now: int) -> Record:
     if not isinstance(message, Message):
         raise TypeError(f"messages must be Message objects, not {type(message).__name__}")
     return _record(
-        context, message.key, message.payload, message.due, message.replace, message.headers, now
+        context,
+        message.key,
+        message.payload,
+        message.due,
+        message.replace,
+        message.headers,
+        message.expires,
+        now,
     )
 
 
@@ -142,13 +152,15 @@ def _record(  # noqa: PLR0917 - the fields of a message, in their order
     due: datetime | timedelta | None,
     replace: bool,  # noqa: FBT001 - a field of a message
     headers: Mapping[str, str] | None,
+    expires: datetime | timedelta | None,
     now: int,
 ) -> Record:
     key = checked_key(key)
     data = checked_payload(context.codec.encode(payload), key)
     due_at = due_millis(due, now)
     encoded = None if headers is None else encode_headers(headers)
-    return Record(key, data, due_at, encoded, checked_flag(replace, "replace"))
+    expires_at = None if expires is None else expiry_millis(expires, due_at, now)
+    return Record(key, data, due_at, encoded, checked_flag(replace, "replace"), expires_at)
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:

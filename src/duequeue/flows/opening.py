@@ -17,8 +17,10 @@ from duequeue.flows.arguments import (
     checked_clock,
     checked_flag,
     checked_max_attempts,
+    checked_retention,
     checked_retry,
 )
+from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
@@ -26,6 +28,7 @@ from duequeue.message import checked_name
 from duequeue.port.store import Backend
 from duequeue.process.contact import StoreContact, contact_with
 from duequeue.process.shared import Shared
+from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
@@ -43,6 +46,7 @@ class QueueOptions(TypedDict, total=False):
     max_attempts: int | None
     migrate: bool
     history: bool
+    retention: Retention | None
 
 
 DEFAULT_LEASE = timedelta(minutes=5)
@@ -75,6 +79,7 @@ class Opening(Generic[T]):
     max_attempts: int | None
     migrate: bool
     history: bool
+    retention: Retention | None
 
     def flow(self) -> Flow[Context[T]]:
         """Make the store ready."""
@@ -119,6 +124,7 @@ class Opening(Generic[T]):
             consumer_lease=self.consumer_lease,
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
+            cleaning=None if self.retention is None else Cleaning(self.retention),
         )
 
     def _warn_of_other_types(self, contact: StoreContact) -> Flow[None]:
@@ -151,7 +157,7 @@ def _live(number: int) -> str:
     return f"{number:,} live {'message' if number == 1 else 'messages'}"
 
 
-def checked(
+def checked(  # noqa: PLR0913 - the options of a queue
     backend: Backend,
     name: str,
     *,
@@ -163,6 +169,7 @@ def checked(
     max_attempts: int | None,
     migrate: bool,
     history: bool,
+    retention: Retention | None = None,
 ) -> Opening[Any]:
     """Check the arguments of `open`.
 
@@ -181,4 +188,5 @@ def checked(
         max_attempts=checked_max_attempts(max_attempts),
         migrate=checked_flag(migrate, "migrate"),
         history=checked_flag(history, "history"),
+        retention=checked_retention(retention),
     )

@@ -14,18 +14,23 @@ from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
 from duequeue.flows.arguments import checked_limit, timeout_millis
+from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
-from duequeue.flows.emitting import emit_buried, emit_delivered
+from duequeue.flows.emitting import emit_buried, emit_delivered, emit_expired
 from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant
-from duequeue.port.store import Burial, Claimed, Steps
+from duequeue.port.store import Burial, Claimed, Expiry, Operation, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")
+R = TypeVar("R")
+
+# How many of the messages that are due first are searched for expired ones at a time.
+EXPIRED_AT_ONCE = 1000
 
 # How a face makes a delivery from a claimed message, its payload, and the end of its lease.
 Wrap: TypeAlias = Callable[[Claimed, T, int], D]
@@ -35,7 +40,10 @@ logger = logging.getLogger("duequeue")
 
 def try_poll_many(context: Context[T], wrap: Wrap[T, D], limit: int) -> Flow[list[D]]:
     """Lease what is due now, at most `limit`."""
-    return _look(context, wrap, checked_limit(limit))
+    most = checked_limit(limit)
+    if context.cleaning is not None:
+        return _clean_and_look(context, wrap, most, context.cleaning)
+    return _look(context, wrap, most)
 
 
 def poll_many(
@@ -105,6 +113,8 @@ def _look_for_all(
     # Another waiter has to look at once, unless this look ends well and learns when to look next.
     look_again_at: int | None = now
     try:
+        if context.cleaning is not None:
+            yield from context.cleaning.run(context.name, context.store, now)
         if turn is Turn.REGULAR:
             earliest = yield from context.consume(
                 partial(context.store.earliest_due, now), gives_up_at
@@ -121,6 +131,13 @@ def _look_for_all(
     finally:
         if look_again_at is not None:
             context.next_look.expect(look_again_at)
+
+
+def _clean_and_look(
+    context: Context[T], wrap: Wrap[T, D], limit: int, cleaning: Cleaning
+) -> Flow[list[D]]:
+    yield from cleaning.run(context.name, context.store, context.now())
+    return (yield from _look(context, wrap, limit))
 
 
 def _look(
@@ -144,26 +161,25 @@ def _look(
             logger.warning(words, context.name, one_line(error))
             break
         claims += 1
-        good, burials = _sort_out(context, claimed)
+        good, burials, expired = _sort_out(context, claimed, now)
         found += [(each, payload, now + context.lease) for each, payload in good]
         if context.events.listeners:
             emit_delivered(context, [each for each, _ in good], now)
-        if not burials:
+        if not burials and not expired:
             break
-        bury = partial(context.store.bury, burials, now)
         try:
-            won = yield from retrying(
-                RetryPolicy.never(),
-                bury,
-                gives_up_at=gives_up_at,
-                consumes=True,
-                contact=context.contact,
-            )
-            _report_burials(context, claimed, burials, won)
+            if burials:
+                bury = partial(context.store.bury, burials, now)
+                won = yield from _once(context, bury, gives_up_at)
+                _report_burials(context, claimed, burials, won)
+            if expired:
+                many_more = len(expired) == len(claimed)
+                yield from _expire(context, expired, now, gives_up_at, many_more=many_more)
         except StoreError as error:
             # They stay leased and come again, so what was claimed with them need not wait.
-            words = "queue %r: could not bury %d messages, which come again: %s"
-            logger.warning(words, context.name, len(burials), one_line(error))
+            removed = len(burials) + len(expired)
+            words = "queue %r: could not remove %d messages, which come again: %s"
+            logger.warning(words, context.name, removed, one_line(error))
             break
     if claims > 1:  # a later claim may have found earlier messages
         found.sort(key=_place)
@@ -181,6 +197,36 @@ def _report_burials(
     emit_buried(context, claimed, burials, won)
 
 
+def _once(context: Context[T], operation: Operation[R], gives_up_at: float) -> Flow[R]:
+    """Run an operation that is not worth another try."""
+    return retrying(
+        RetryPolicy.never(),
+        operation,
+        gives_up_at=gives_up_at,
+        consumes=True,
+        contact=context.contact,
+    )
+
+
+def _expire(
+    context: Context[T], expired: list[Expiry], now: int, gives_up_at: float, *, many_more: bool
+) -> Flow[None]:
+    """Drop expired messages, and with them more of those that are due, if there may be many."""
+    if many_more:
+        token = secrets.randbits(62) + 1
+        until = now + context.lease
+        claim = partial(context.store.claim_expired, EXPIRED_AT_ONCE, now, until, token)
+        expired = expired + (yield from _once(context, claim, gives_up_at))
+    expired.sort(key=_key)
+    expire = partial(context.store.expire, expired, now)
+    won = yield from _once(context, expire, gives_up_at)
+    emit_expired(context, expired, won)
+
+
+def _key(expiry: Expiry) -> str:
+    return expiry.lease.key
+
+
 def _place(found: tuple[Claimed, T, int]) -> tuple[int, int]:
     """Return the place of a message in due order."""
     return found[0].due_at, found[0].lease.id
@@ -193,13 +239,17 @@ def _claim(context: Context[T], limit: int, token: int) -> Steps[tuple[list[Clai
 
 
 def _sort_out(
-    context: Context[T], claimed: list[Claimed]
-) -> tuple[list[tuple[Claimed, T]], list[Burial]]:
-    """Decode what was claimed, and find what must be buried because it cannot be delivered."""
+    context: Context[T], claimed: list[Claimed], now: int
+) -> tuple[list[tuple[Claimed, T]], list[Burial], list[Expiry]]:
+    """Decode what was claimed, and find what must be buried or dropped instead of delivered."""
     good: list[tuple[Claimed, T]] = []
     burials: list[Burial] = []
+    expired: list[Expiry] = []
     most = context.max_attempts
     for each in claimed:
+        if each.expires_at is not None and each.expires_at <= now:
+            expired.append(Expiry(each.lease, each.attempt - 1))
+            continue
         if most is not None and each.attempt > most:
             reason = f"max_attempts: delivered {each.attempt - 1} times without an ack"
             burials.append(Burial(each.lease, each.attempt - 1, reason))
@@ -213,7 +263,7 @@ def _sort_out(
         except Exception as error:  # noqa: BLE001 - by contract, any error means undecodable
             reason = storable(f"undecodable payload: {error!r}")
             burials.append(Burial(each.lease, each.attempt, reason))
-    return good, burials
+    return good, burials, expired
 
 
 def _check_row(each: Claimed) -> None:

@@ -33,6 +33,7 @@ class Record(NamedTuple):
     due_at: int
     headers: str | None = None
     replace: bool = True
+    expires_at: int | None = None
 
 
 class Lease(NamedTuple):
@@ -62,6 +63,20 @@ class Burial(NamedTuple):
     reason: str
 
 
+class Expiry(NamedTuple):
+    """A leased message to remove because it has expired, and how often it was delivered."""
+
+    lease: Lease
+    attempts: int
+
+
+class Limits(NamedTuple):
+    """The instants before which rows of the history and burials are too old, if any are."""
+
+    history_before: int | None
+    buried_before: int | None
+
+
 class Extended(NamedTuple):
     """The ids of the leases that were extended, and of those that another transaction has locked.
 
@@ -82,6 +97,7 @@ class Claimed(NamedTuple):
     attempt: int
     headers: str | None
     due_at: int
+    expires_at: int | None = None
 
 
 class StoredMessage(NamedTuple):
@@ -93,6 +109,7 @@ class StoredMessage(NamedTuple):
     leased_until: int
     attempts: int
     headers: str | None
+    expires_at: int | None = None
 
 
 class ListedMessage(NamedTuple):
@@ -150,6 +167,12 @@ class Store(Protocol):
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""
+
+    def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
+        """Lease the expired messages among the `limit` that are due first, to remove them."""
+
+    def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
+        """Delete the messages that are still held, because they have expired."""
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""
@@ -217,6 +240,12 @@ class Store(Protocol):
 
     def purge_buried(self, before: int) -> Steps[int]:
         """Delete the burials older than `before`."""
+
+    def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
+        """Delete up to `limit` old rows of the history, and of the burials; return if more is left.
+
+        A day of the history that holds nothing else may be removed as a whole instead.
+        """
 
     def settled(self, limit: int, key: str | None = None) -> Steps[list[SettledRow]]:
         """Return rows of the history, of one key if it is given, newest first."""

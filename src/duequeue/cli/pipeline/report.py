@@ -7,7 +7,7 @@ from typing import Any
 from duequeue.cli.address import add_url
 from duequeue.cli.pipeline.running import Running, add_master, run_job
 
-STEPS = ("hour", "minute", "second")
+STEPS = ("day", "hour", "minute", "second")
 
 
 def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
@@ -34,7 +34,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         help="how many days to report on, until now (default: 7)",
     )
     parser.add_argument(
-        "--step", choices=STEPS, default="hour", help="the step of the plots (default: hour)"
+        "--step", choices=STEPS, help="the step of the plots (default: the one that fits)"
     )
     add_master(parser)
     parser.set_defaults(run=lambda given: _check_and_run(parser, given))
@@ -57,7 +57,7 @@ def run(given: argparse.Namespace, job: Running) -> str:
         archive=given.archive,
         url=given.url,
         days=given.days,
-        step=timedelta(**{f"{given.step}s": 1}),
+        step=None if given.step is None else timedelta(**{f"{given.step}s": 1}),
         progress=job.progress,
     )
     return f"reported on {counted(done.settled, 'message')}: {done.page}"

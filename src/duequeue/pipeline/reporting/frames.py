@@ -33,6 +33,13 @@ def facts(settled: DataFrame, step: timedelta) -> DataFrame:
     )
 
 
+def span_of(settled: DataFrame) -> timedelta:
+    """Return the time between the first and the last settled message."""
+    at = F.unix_millis("settled_at")
+    (found,) = settled.agg((F.max(at) - F.min(at)).alias("span")).collect()
+    return timedelta(milliseconds=found["span"] or 0)
+
+
 def measured(counted: DataFrame, *by: str) -> DataFrame:
     """Sum up the facts, grouped by these columns if there are any."""
     return counted.groupBy(*by).agg(

@@ -1,7 +1,7 @@
 """`report` writes a page and its tables: how many, how late, what went wrong, what is to come."""
 
 from contextlib import nullcontext
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +16,16 @@ from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
 from duequeue.pipeline.history_source import SETTLED, queue_and_type
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
-from duequeue.pipeline.reporting.frames import HOUR, facts, forecast, start_of
-from duequeue.pipeline.reporting.page import STEPS, Period, page
+from duequeue.pipeline.reporting.frames import HOUR, facts, forecast, span_of, start_of
+from duequeue.pipeline.reporting.page import Period, page
+from duequeue.pipeline.reporting.steps import STEPS, fitting_step
 from duequeue.pipeline.reporting.tables import Tables
+from duequeue.port.history_table import BurialReason
 from duequeue.spark import DueQueueSource, register
 
 PAGE = "report.html"
+# Reasons often name what failed, so there may be as many as burials.
+MOST_REASONS = 1000
 
 
 class Report(NamedTuple):
@@ -41,30 +45,33 @@ def report(
     archive: str | Path | None = None,
     url: str | None = None,
     days: int = 7,
-    step: timedelta = HOUR,
+    step: timedelta | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Report on an archive, on the history that is still in a database, or on both.
 
-    Only a database knows which messages are to come.
+    Only a database knows which messages are to come, and why messages were buried. Without a step,
+    the plots have the one that fits the time over which messages were settled.
     """
     if archive is None and url is None:
         raise ValueError("there is nothing to report on: give an archive, a url, or both")
     if type(days) is not int or days < 1:
         raise ValueError(f"days must be a whole number above 0, not {days!r}")
-    if step not in STEPS:
+    if step is not None and step not in STEPS:
         raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
     now = (clock or SystemClock()).now().astimezone(UTC)
-    period = Period(start_of(now - timedelta(days=days), HOUR), now, step)
+    since = start_of(now - timedelta(days=days), HOUR)
     target = Folder(spark, folder) if is_url(folder) else None
     reporter = progress or NoProgress()
     with spark_progress(spark, reporter, "reading"):
-        settled, scheduled = _read(spark, archive, url, period)
-    counted = facts(settled.where(F.col("settled_at") >= F.lit(period.since)), step).persist()
+        found = _read(spark, archive, url, since, now)
+        settled = found.settled.where(F.col("settled_at") >= F.lit(since))
+        period = Period(since, now, step or fitting_step(span_of(settled)))
+    counted = facts(settled, period.step).persist()
     try:
         with spark_progress(spark, reporter, "counting"):
-            tables = Tables.of(counted, forecast(scheduled, now))
+            tables = Tables.of(counted, forecast(found.scheduled, now), found.burials)
     finally:
         counted.unpersist()
     reporter.step("drawing")
@@ -75,23 +82,33 @@ def report(
     return Report(written, tables.total["settled"][0].as_py())
 
 
+class Found(NamedTuple):
+    """What a report is about: settled and scheduled messages, and the reasons of burials."""
+
+    settled: DataFrame
+    scheduled: DataFrame
+    burials: list[BurialReason]
+
+
 def _read(
-    spark: SparkSession, archive: str | Path | None, url: str | None, period: Period
-) -> tuple[DataFrame, DataFrame]:
-    """Return the settled messages and the scheduled ones.
+    spark: SparkSession, archive: str | Path | None, url: str | None, since: datetime, now: datetime
+) -> Found:
+    """Read what there is.
 
     An archive run copies rows from the database and then removes them. So the database is read
     first: rows that are moved meanwhile are found twice and counted once, instead of not at all.
     """
     folder = None if archive is None else _existing(spark, archive)
     if url is None:
-        return _archived(spark, folder, period), _scheduled(spark, "", [])
+        return Found(_archived(spark, folder, since, now), _scheduled(spark, "", []), [])
     bulk_backend_for(absolute(url))  # raises if the URL is wrong
     with History.open(url) as history:
-        live = _live(spark, url, history, period)
+        live = _live(spark, url, history, since)
         scheduled = _scheduled(spark, url, history.kinds())
-    archived = _archived(spark, folder, period)
-    return archived.unionByName(live.join(archived, IDENTITY, "left_anti")), scheduled
+        burials = history.burial_reasons(since, MOST_REASONS)
+    archived = _archived(spark, folder, since, now)
+    settled = archived.unionByName(live.join(archived, IDENTITY, "left_anti"))
+    return Found(settled, scheduled, burials)
 
 
 def _existing(spark: SparkSession, archive: str | Path) -> Folder:
@@ -103,16 +120,18 @@ def _existing(spark: SparkSession, archive: str | Path) -> Folder:
     return folder
 
 
-def _archived(spark: SparkSession, folder: Folder | None, period: Period) -> DataFrame:
+def _archived(
+    spark: SparkSession, folder: Folder | None, since: datetime, now: datetime
+) -> DataFrame:
     if folder is None:
         return spark.createDataFrame([], SETTLED)
-    days = archived_rows(spark, folder, period.since.date(), period.now.date())
+    days = archived_rows(spark, folder, since.date(), now.date())
     return days.select(*SETTLED.fieldNames())
 
 
-def _live(spark: SparkSession, url: str, history: History, period: Period) -> DataFrame:
+def _live(spark: SparkSession, url: str, history: History, since: datetime) -> DataFrame:
     """Read the rows of the database once and keep them, because a second read might find fewer."""
-    days = sorted({found.day for found in history.days() if found.day >= period.since.date()})
+    days = sorted({found.day for found in history.days() if found.day >= since.date()})
     frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
     rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
     return rows.localCheckpoint()

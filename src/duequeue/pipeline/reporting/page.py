@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from duequeue.pipeline.reporting import plots, words
 from duequeue.pipeline.reporting.frames import AHEAD_HOURS, HOUR, start_of
+from duequeue.pipeline.reporting.steps import STEPS
 from duequeue.pipeline.reporting.tables import Tables
 
 MOST_LISTED = 30
-
-STEPS = {timedelta(hours=1): "hour", timedelta(minutes=1): "minute", timedelta(seconds=1): "second"}
+MOST_REASONS = 10
 
 
 class Period(NamedTuple):
@@ -37,6 +37,7 @@ def page(tables: Tables, names: Sequence[str], period: Period, sources: Sequence
         names=names,
         headline=words.headline(total, queues),
         figures=words.figures(total, expected),
+        reasons=words.reasons(tables.burial_reasons.to_pylist())[:MOST_REASONS],
         outlook=words.outlook(expected, times, period.step),
         queues=queues[:MOST_LISTED],
         more_queues=max(0, len(queues) - MOST_LISTED),

@@ -1,5 +1,6 @@
 """The tables of a report, which are small enough for one machine, and their files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -7,7 +8,19 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 from pyspark.sql import DataFrame
 
+from duequeue.instants import from_millis
+from duequeue.pipeline.history_source import queue_and_type
 from duequeue.pipeline.reporting.frames import by_attempts, measured
+from duequeue.port.history_table import BurialReason
+
+_REASONS = pa.schema(
+    [
+        ("queue", pa.string()),
+        ("reason", pa.string()),
+        ("burials", pa.int64()),
+        ("last_at", pa.timestamp("ms", "UTC")),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -19,9 +32,12 @@ class Tables:
     by_queue_and_time: pa.Table
     by_queue_and_attempts: pa.Table
     forecast: pa.Table
+    burial_reasons: pa.Table
 
     @classmethod
-    def of(cls, counted: DataFrame, expected: DataFrame) -> "Tables":
+    def of(
+        cls, counted: DataFrame, expected: DataFrame, burials: Sequence[BurialReason]
+    ) -> "Tables":
         """Let Spark count; the largest table has a row for each queue and step of time."""
         return cls(
             total=measured(counted).toArrow(),
@@ -29,6 +45,7 @@ class Tables:
             by_queue_and_time=measured(counted, "queue", "at").orderBy("at", "queue").toArrow(),
             by_queue_and_attempts=by_attempts(counted).orderBy("queue", "attempts").toArrow(),
             forecast=expected.orderBy("at", "queue").toArrow(),
+            burial_reasons=_reasons(burials),
         )
 
     def write(self, folder: Path) -> list[str]:
@@ -41,5 +58,22 @@ class Tables:
             with (folder / f"{name}.parquet").open("wb") as file:
                 parquet.write_table(table, file)
             with (folder / f"{name}.csv").open("wb") as file:
-                csv.write_csv(table, file)
+                named = [_with_unit(name) for name in table.column_names]
+                csv.write_csv(table.rename_columns(named), file)
         return names
+
+
+def _with_unit(column: str) -> str:
+    """Name the unit of a column, which a CSV file cannot express otherwise."""
+    if column.startswith(("late_", "handling_")):
+        return f"{column}_ms"
+    return f"{column}_utc" if column in {"at", "last_at"} else column
+
+
+def _reasons(burials: Sequence[BurialReason]) -> pa.Table:
+    rows = [
+        (*queue_and_type(kind)[:1], reason, number, from_millis(last_at))
+        for kind, reason, number, last_at in burials
+    ]
+    columns = zip(*rows, strict=True) if rows else [()] * len(_REASONS)
+    return pa.table([list(column) for column in columns], schema=_REASONS)

@@ -1,5 +1,6 @@
 """The sentences of a report: how many, how late, what went wrong, what is to come."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +19,15 @@ class Figure(NamedTuple):
     value: str
     name: str
     bad: bool = False
+
+
+class Reason(NamedTuple):
+    """Why messages of a queue were buried, how many, and when the last one was."""
+
+    queue: str
+    reason: str
+    burials: int
+    last_at: datetime
 
 
 class Expected(NamedTuple):
@@ -109,6 +119,16 @@ def _worst(buried: int, queues: Sequence[Row]) -> str:
     return f", {part}in {worst['queue']}"
 
 
+def reasons(rows: Sequence[Row]) -> list[Reason]:
+    """Sum up reasons that differ only in numbers, such as those of orders, and show the latest."""
+    found: dict[tuple[str, str], Reason] = {}
+    for row in sorted(rows, key=lambda row: row["last_at"]):
+        alike = (row["queue"], re.sub(r"\d+", "0", row["reason"]))
+        before = found[alike].burials if alike in found else 0
+        found[alike] = Reason(row["queue"], row["reason"], before + row["burials"], row["last_at"])
+    return sorted(found.values(), key=lambda reason: (-reason.burials, reason.queue))
+
+
 def figures(total: Row, expected: Expected) -> list[Figure]:
     """Return the figures at the top of the page."""
     delivered, again = total["delivered"], total["redelivered"]
@@ -116,7 +136,7 @@ def figures(total: Row, expected: Expected) -> list[Figure]:
         Figure(number(total["settled"]), "settled"),
         Figure(span(total["late_p50"]), "median lateness"),
         Figure(span(total["late_p99"]), "99th percentile of lateness"),
-        Figure(span(total["handling_p50"]), "median handling time"),
+        Figure(span(total["handling_p50"]), "median time from delivery to ack"),
         Figure(share(delivered - again, delivered), "settled at the first attempt"),
         Figure(number(total["buried"]), "buried", bad=total["buried"] > 0),
         Figure(number(expected.overdue), "overdue now", bad=expected.overdue > 0),

@@ -65,6 +65,10 @@ class MemoryBurials:
         """Walk over the buried messages."""
         return self._keep(lambda each: each.buried_at >= before)
 
+    def forget_before(self, before: int) -> None:
+        """Delete old burials, as a part of another operation."""
+        self._keep(lambda each: each.buried_at >= before)
+
     def _selected(self, selection: BurialSelection) -> list[StoredBurial]:
         found = [
             each

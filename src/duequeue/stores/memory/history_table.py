@@ -24,6 +24,10 @@ class MemoryHistory:
         """Add a row, under an id that is never used again."""
         self.rows.append(SettledRow(next(self._ids), kind, *about))
 
+    def forget(self, kind: str, before: int) -> None:
+        """Delete the rows of a kind that were settled before an instant."""
+        self.rows[:] = [row for row in self.rows if row.kind != kind or row.settled_at >= before]
+
     def newest(self, kind: str, limit: int, key: str | None) -> list[SettledRow]:
         """Return rows of a kind, or of one of its keys, the one settled last first."""
         rows = [row for row in self.rows if row.kind == kind and key in {None, row.key}]

@@ -28,6 +28,11 @@ class MemorySettling:
         self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
         return self._table.remove(entry)
 
+    def expire(self, entry: MemoryMessage, attempts: int, now: int) -> int:
+        """Remove a message that has expired, and return its id."""
+        self._keep(entry, Outcome.EXPIRED, now, None, attempts)
+        return self._table.remove(entry)
+
     def drop(self, entry: MemoryMessage, now: int) -> int:
         """Remove a message, and return its id."""
         self._keep(entry, Outcome.DROPPED, now, None, entry.attempt)
@@ -42,6 +47,10 @@ class MemorySettling:
     def replace(self, entry: MemoryMessage, now: int) -> None:
         """Add a row for a message that the caller is about to change."""
         self._keep(entry, Outcome.REPLACED, now, None, entry.attempt)
+
+    def forget_before(self, before: int) -> None:
+        """Delete the rows of this kind that were settled before an instant."""
+        self._history.forget(self._kind, before)
 
     def newest(self, limit: int, key: str | None) -> list[SettledRow]:
         """Return the rows of this kind, or of one of its keys, the one settled last first."""

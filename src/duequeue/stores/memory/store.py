@@ -12,8 +12,10 @@ from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
+    Expiry,
     Extended,
     Lease,
+    Limits,
     ListedMessage,
     Record,
     Release,
@@ -57,8 +59,26 @@ class MemoryStore:
             self._table.place(entry)
             lease = Lease(entry.id, token, now, entry.key)
             facts = (entry.payload, entry.asked_at, entry.attempt, entry.headers, entry.due_at)
-            claimed.append(Claimed(lease, entry.key, *facts))
+            claimed.append(Claimed(lease, entry.key, *facts, entry.expires_at))
         return claimed
+
+    @at_once
+    def claim_expired(self, limit: int, now: int, until: int, token: int) -> list[Expiry]:
+        """Walk over all messages."""
+        found = self._table.expired(limit, now)
+        for entry in found:
+            entry.leased_until, entry.token = until, token
+            self._table.place(entry)
+        return [Expiry(Lease(each.id, token, now, each.key), each.attempt) for each in found]
+
+    @at_once
+    def expire(self, expiries: Sequence[Expiry], now: int) -> set[int]:
+        """Remove the messages that are still held."""
+        return {
+            self._settling.expire(entry, attempts, now)
+            for lease, attempts in expiries
+            for entry, _ in self._held([lease])
+        }
 
     @at_once
     def ack(self, leases: Sequence[Lease], now: int) -> set[int]:
@@ -193,6 +213,15 @@ class MemoryStore:
         return self._burials.purge(before)
 
     @at_once
+    def delete_old(self, limits: Limits, limit: int) -> bool:  # noqa: ARG002 - the port's signature
+        """Walk over everything; it may all go at once, because no one waits for a disk."""
+        if limits.history_before is not None:
+            self._settling.forget_before(limits.history_before)
+        if limits.buried_before is not None:
+            self._burials.forget_before(limits.buried_before)
+        return False
+
+    @at_once
     def settled(self, limit: int, key: str | None = None) -> list[SettledRow]:
         """Sort all rows of the history."""
         return self._settling.newest(limit, key)
@@ -217,12 +246,16 @@ class MemoryStore:
         if entry is None:
             self._table.add(record)
             return OfferOutcome.CREATED
-        same = entry.payload == record.payload and entry.asked_at == record.due_at
+        same = (
+            entry.payload == record.payload
+            and entry.asked_at == record.due_at
+            and entry.expires_at == record.expires_at
+        )
         if same or not record.replace:
             return OfferOutcome.IGNORED
         self._settling.replace(entry, now)
         entry.payload, entry.asked_at, entry.attempt = record.payload, record.due_at, 0
-        entry.headers = record.headers
+        entry.headers, entry.expires_at = record.headers, record.expires_at
         self._table.reschedule(entry, record.due_at)
         return OfferOutcome.UPDATED
 
@@ -233,5 +266,5 @@ class MemoryStore:
 
 
 def _stored(entry: MemoryMessage) -> StoredMessage:
-    about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers)
+    about = (entry.due_at, entry.leased_until, entry.attempt, entry.headers, entry.expires_at)
     return StoredMessage(entry.payload, entry.asked_at, *about)

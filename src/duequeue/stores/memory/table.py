@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, islice
 from typing import TypeAlias
 
 from duequeue.instants import EARLIEST
@@ -24,6 +24,7 @@ class MemoryMessage:
     due_at: int
     asked_at: int
     headers: str | None
+    expires_at: int | None
     leased_until: int = EARLIEST
     token: int = 0
     attempt: int = 0
@@ -49,8 +50,8 @@ class MemoryTable:
 
     def add(self, record: Record) -> None:
         """Insert a new message."""
-        key, payload, due_at, headers, _ = record
-        entry = MemoryMessage(next(self._ids), key, payload, due_at, due_at, headers)
+        key, payload, due_at, headers, _, expires_at = record
+        entry = MemoryMessage(next(self._ids), key, payload, due_at, due_at, headers, expires_at)
         self.by_key[entry.key] = self.by_id[entry.id] = entry
         self.place(entry)
 
@@ -102,6 +103,16 @@ class MemoryTable:
                 return entry
             self.place(entry)  # the clock was set back to before the end of its lease
         return None
+
+    def expired(self, limit: int, now: int) -> list[MemoryMessage]:
+        """Return expired entries that are due, at most `limit`; the caller leases them."""
+        expired = (
+            entry
+            for entry in self.by_id.values()
+            if entry.expires_at is not None and entry.expires_at <= now
+            if entry.due_at <= now and entry.leased_until <= now
+        )
+        return list(islice(expired, limit))
 
     def earliest_due(self, now: int) -> int | None:
         """Return the earliest due time, past or future, of the entries that nobody holds."""

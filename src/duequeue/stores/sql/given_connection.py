@@ -67,7 +67,7 @@ def async_finder(given: object, check: Check[C]) -> Callable[[], Awaitable[C]]:
 def is_a(value: object, kinds: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a value is an instance of classes whose modules may not be imported."""
     return any(
-        isinstance(value, getattr(sys.modules[module], name))
+        isinstance(value, getattr(sys.modules[module], name, ()))
         for module, names in kinds.items()
         if module in sys.modules
         for name in names

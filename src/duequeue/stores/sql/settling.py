@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from duequeue.port.history_table import day_of
-from duequeue.port.store import Burial, Lease, Record, Steps
+from duequeue.port.store import Burial, Expiry, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
 
@@ -90,6 +90,15 @@ class Settling:
         each = {burial.lease: (*burial.lease[:3], burial.attempts) for burial in burials}
         name = "remove_parked_with_history"
         return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
+
+    def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[list[Row]]:
+        """Delete messages that have expired by id and token, and return the ids."""
+        if self._days is None:
+            return self.ack([expiry.lease for expiry in expiries], now)
+        in_order = sorted(expiries, key=lambda expiry: expiry.lease.key)
+        each = [(*lease[:2], attempts) for lease, attempts in in_order]
+        name = "remove_expired_with_history"
+        return self.rows_of(QueryEach(name, {"now": now}, (*LEASE, "attempts"), each), now)
 
     def drop(self, key: str, now: int) -> Steps[int]:
         """Delete a message by key, and count it."""

@@ -13,8 +13,10 @@ from duequeue.port.store import (
     Burial,
     Claimed,
     Counts,
+    Expiry,
     Extended,
     Lease,
+    Limits,
     ListedMessage,
     Record,
     Release,
@@ -114,8 +116,20 @@ class SqlStore:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
         return [
-            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:], row[0])) for row in rows
+            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:7], row[0], row[7]))
+            for row in rows
         ]
+
+    def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
+        """Claim from the beginning; a lease that is not used is found by the next sweep."""
+        lease = {"now": now, "until": until, "token": token, "limit": limit}
+        rows: list[Row] = yield Query("claim_expired", {**self._kind, **lease})
+        return [Expiry(Lease(row[0], token, now, row[1]), row[2]) for row in rows]
+
+    def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
+        """Delete by id and token."""
+        rows = yield from self._settling.expire(expiries, now)
+        return self._settled(rows, [expiry.lease for expiry in expiries])
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete by id and token."""
@@ -161,10 +175,11 @@ class SqlStore:
         """Look among the live and the buried messages, and prefer a live one."""
         rows: list[Row] = yield Query("find_message", {**self._kind, "key": key})
         found: StoredMessage | StoredBurial | None = None
-        for payload, asked_at, attempts, headers, due_at, leased_until, *burial in rows:
+        for payload, asked_at, attempts, headers, due_at, until, expires_at, *burial in rows:
             reason, buried_at, number = burial
             if buried_at is None:
-                return StoredMessage(payload, asked_at, due_at, leased_until, attempts, headers)
+                state = (due_at, until, attempts, headers, expires_at)
+                return StoredMessage(payload, asked_at, *state)
             about = (asked_at, attempts, reason, buried_at, headers, number)
             found = StoredBurial(key, payload, *about)
         return found
@@ -229,6 +244,18 @@ class SqlStore:
     def purge_buried(self, before: int) -> Steps[int]:
         """Delete by time."""
         return self._burials.purge(before)
+
+    def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
+        """Remove whole days where a day is a table, then delete rows by time."""
+        deleted = [0]
+        if limits.history_before is not None:
+            old = {**self._kind, "before": limits.history_before}
+            yield Query("drop_history_days", old)
+            deleted.append((yield Execute("delete_old_history", {**old, "limit": limit})))
+        if limits.buried_before is not None:
+            old = {**self._kind, "before": limits.buried_before, "limit": limit}
+            deleted.append((yield Execute("delete_old_burials", old)))
+        return max(deleted) >= limit
 
     def settled(self, limit: int, key: str | None = None) -> Steps[list[SettledRow]]:
         """Read the index of the history backwards, until there are enough rows."""

@@ -18,6 +18,7 @@ from psycopg.types.string import BytesBinaryDumper
 
 _header = Struct("!5i").pack  # dimensions, nulls?, oid of the elements, length, lower bound
 _length = Struct("!i").pack
+_bigint = partial(Struct("!iq").pack, 8)
 _NULL = _length(-1)
 
 
@@ -98,6 +99,10 @@ def _text(value: str | None) -> bytes:
     return _length(len(encoded)) + encoded
 
 
+def _bigint_or_null(value: int | None) -> bytes:
+    return _NULL if value is None else _bigint(value)
+
+
 def _bytes(value: bytes) -> bytes:
     return _length(len(value)) + value
 
@@ -108,7 +113,8 @@ class _ArrayType(NamedTuple):
     encode: Callable[[Any], bytes]
 
 
-_BIGINT = _ArrayType(BigintArray, 20, partial(Struct("!iq").pack, 8))
+_BIGINT = _ArrayType(BigintArray, 20, _bigint)
+_NULLABLE_BIGINT = _ArrayType(BigintArray, 20, _bigint_or_null)
 _INTEGER = _ArrayType(IntegerArray, 23, partial(Struct("!ii").pack, 4))
 _BOOLEAN = _ArrayType(BooleanArray, 16, partial(Struct("!i?").pack, 1))
 _TEXT = _ArrayType(TextArray, 25, _text)
@@ -120,6 +126,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "part": _BIGINT,
     "token": _BIGINT,
     "due_at": _BIGINT,
+    "expires_at": _NULLABLE_BIGINT,
     "delivered_at": _BIGINT,
     "tick_at": _BIGINT,
     "attempts": _INTEGER,
@@ -152,7 +159,10 @@ def arrays(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, B
     for column, values in zip(columns, zip(*rows, strict=True), strict=True):
         array, element_oid, encode = _COLUMNS[column]
         header = _header(1, None in values, element_oid, len(values), 1)
-        found[column] = array(header + b"".join(map(encode, values)))
+        if values.count(None) == len(values):  # as for most headers and expiries
+            found[column] = array(header + _NULL * len(values))
+        else:
+            found[column] = array(header + b"".join(map(encode, values)))
     return found
 
 

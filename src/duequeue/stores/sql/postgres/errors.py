@@ -48,9 +48,7 @@ def translate(error: psycopg.Error | OSError, address: Address) -> StoreError:
     if isinstance(error, OSError):
         return StoreUnavailable(f"PostgreSQL at {address}: out of file descriptors: {words}")
     if isinstance(error, codes.UndefinedTable) and "duequeue_" in words:
-        return missing_tables(
-            f"PostgreSQL at {address}: {words}: this database, or the search_path,"
-        )
+        return missing_tables(f"PostgreSQL at {address} ({words.splitlines()[0]})")
     if isinstance(error, codes.LockNotAvailable):
         words = f"another transaction has locked what this call needs: {words}"
     kind = StoreUnavailable if is_transient(error) else StoreError

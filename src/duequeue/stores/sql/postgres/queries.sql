@@ -45,26 +45,32 @@ SELECT
 -- is returned.
 WITH input AS MATERIALIZED (
     SELECT
-        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers,
+        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers, expires_at,
         CASE WHEN NOT replace THEN 0 END AS keeps_stored
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text []), CAST(:replace AS boolean [])
-    ) AS offered (key, payload, due_at, headers, replace)
+        CAST(:headers AS text []), CAST(:replace AS boolean []), CAST(:expires_at AS bigint [])
+    ) AS offered (key, payload, due_at, headers, replace, expires_at)
     WHERE CAST(:lock_timeout AS text) IS NULL
         OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 )
 INSERT INTO duequeue_message AS stored
-    (id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
-SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored
+    (
+    id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+    expires_at
+)
+SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored, expires_at
 FROM input ORDER BY key COLLATE "C"
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE
     excluded.replaced_attempts IS NULL
-    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS DISTINCT FROM excluded.expires_at
+    )
 RETURNING key, updated_at IS NULL AS created, (
     SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
 );
@@ -91,7 +97,26 @@ AND (
         current_setting('synchronous_commit')
     ), true)
 ) IS NOT NULL
-RETURNING due_at, id, key, payload, asked_at, attempt, headers;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at;
+
+-- name: claim_expired
+-- This leases the expired ones among the messages that are due first, so that one more statement can
+-- remove them. Only these rows are locked, and only if they are still expired then.
+UPDATE duequeue_message SET leased_until = :until, lease_token = :token
+WHERE id = ANY(ARRAY(
+    SELECT id FROM duequeue_message
+    WHERE id = ANY(ARRAY(
+        SELECT first.id FROM (
+            SELECT id, expires_at FROM duequeue_message
+            WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+            ORDER BY due_at, id
+            LIMIT :limit
+        ) AS first
+        WHERE first.expires_at <= :now
+    )) AND leased_until <= :now AND expires_at <= :now
+    FOR UPDATE SKIP LOCKED
+))
+RETURNING id, key, attempt;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial. Here and in the two queries below, the leases come
@@ -169,11 +194,11 @@ ORDER BY lease.position;
 -- from walking the due index of the kind, which it would find as good while the statistics say that
 -- the table is nearly empty.
 SELECT
-    payload, asked_at, attempt, headers, due_at, leased_until,
+    payload, asked_at, attempt, headers, due_at, leased_until, expires_at,
     NULL AS reason, NULL AS buried_at, NULL AS burial_id
 FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
 UNION ALL
-SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at, id
+SELECT payload, asked_at, attempts, headers, NULL, NULL, NULL, reason, buried_at, id
 FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
@@ -182,7 +207,7 @@ FROM (
 -- name: list_messages
 -- This walks over the index of due times. The prefix is compared in a way that no index serves, so that
 -- the planner cannot choose the index of keys, which would read all keys with the prefix for each page.
-SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message
 WHERE
     kind_id = :kind_id AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
@@ -201,7 +226,7 @@ SELECT count(*) FROM (
 
 -- name: list_messages_by_key
 -- `+ 0` leaves the planner only the index of keys, which it would otherwise combine with that of due times.
-SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message
 WHERE id = ANY(ARRAY(
     SELECT id FROM duequeue_message
@@ -320,6 +345,18 @@ WHERE id = :id AND buried_at = :buried_at AND kind_id + 0 = :kind_id;
 
 -- name: purge_buried
 DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
+
+-- name: delete_old_burials
+-- A burial that somebody revives at this moment is left alone.
+DELETE FROM duequeue_buried
+WHERE id = ANY(ARRAY(
+    SELECT id FROM duequeue_buried
+    WHERE
+        kind_id = :kind_id AND buried_at < :before
+        AND (SELECT pg_try_advisory_xact_lock(603455129, CAST(:kind_id AS integer)))
+    ORDER BY buried_at, id LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+));
 
 -- name: has_migrations
 SELECT to_regclass('duequeue_migration') IS NOT NULL;
@@ -487,28 +524,34 @@ ORDER BY cron.prefix;
 -- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
 WITH input AS MATERIALIZED (
     SELECT
-        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers,
+        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers, expires_at,
         CASE WHEN NOT replace THEN 0 END AS keeps_stored
     FROM unnest(
         CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text []), CAST(:replace AS boolean [])
-    ) AS offered (key, payload, due_at, headers, replace)
+        CAST(:headers AS text []), CAST(:replace AS boolean []), CAST(:expires_at AS bigint [])
+    ) AS offered (key, payload, due_at, headers, replace, expires_at)
     WHERE CAST(:lock_timeout AS text) IS NULL
         OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 ),
 changed AS (
     INSERT INTO duequeue_message AS stored
-        (id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
-    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored
+        (
+    id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+    expires_at
+)
+    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored, expires_at
     FROM input ORDER BY key COLLATE "C"
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, attempt = 0, updated_at = :now,
+        headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
     WHERE
         excluded.replaced_attempts IS NULL
-        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+        AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS DISTINCT FROM excluded.expires_at
+    )
     RETURNING key, updated_at, replaced_asked_at, replaced_attempts
 ),
 kept AS (
@@ -567,6 +610,28 @@ kept AS (
     INSERT INTO duequeue_history
         (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
     SELECT kind_id, key, asked_at, delivered_at, :now, attempts, 'buried' FROM held
+)
+SELECT id FROM held;
+
+-- name: remove_expired_with_history
+-- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
+WITH held AS MATERIALIZED (
+    SELECT message.*, lease.attempts
+    FROM unnest(
+        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer [])
+    ) AS lease (id, token, attempts)
+    CROSS JOIN LATERAL (
+        SELECT id, kind_id, key, asked_at FROM duequeue_message
+        WHERE id = lease.id AND lease_token = lease.token
+        FOR UPDATE
+    ) AS message
+),
+gone AS (
+    DELETE FROM duequeue_message WHERE id = ANY(ARRAY(SELECT id FROM held))
+),
+kept AS (
+    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+    SELECT kind_id, key, asked_at, :now, attempts, 'expired' FROM held
 )
 SELECT id FROM held;
 
@@ -656,6 +721,23 @@ WHERE
     AND history.id > :after_id AND history.id <= :until_id
 ORDER BY history.id LIMIT :limit;
 
+-- name: drop_history_days
+-- Days that are too old as a whole and hold no rows of other kinds go at once, however large they are.
+SELECT duequeue_drop_history_days(:kind_id, :before);
+
+-- name: delete_old_history
+-- Here and in delete_old_burials, one process deletes at a time, and others leave it to that one.
+DELETE FROM duequeue_history
+WHERE
+    settled_at < :before AND kind_id = :kind_id
+    AND id = ANY(ARRAY(
+        SELECT id FROM duequeue_history
+        WHERE
+            kind_id = :kind_id AND settled_at < :before
+            AND (SELECT pg_try_advisory_xact_lock(603455129, CAST(:kind_id AS integer)))
+        ORDER BY settled_at, id LIMIT :limit
+    ));
+
 -- name: lock_history_day
 SELECT duequeue_lock_history_day(:day);
 
@@ -707,16 +789,22 @@ WITH merged AS (
             known.key = offered.key AND known.kind_id + 0 = :kind_id
             AND (
                 NOT offered.replace
-                OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
+                OR (
+                    known.payload = offered.payload AND known.asked_at = offered.due_at
+                    AND known.expires_at IS NULL
+                )
             )
     ) IS NULL
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, attempt = 0, updated_at = :now,
+        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
     WHERE
         excluded.replaced_attempts IS NULL
-        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+        AND (
+            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+            OR stored.expires_at IS NOT NULL
+        )
     RETURNING updated_at IS NULL AS created
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
@@ -738,17 +826,23 @@ WITH merged AS (
             known.key = offered.key AND known.kind_id + 0 = :kind_id
             AND (
                 NOT offered.replace
-                OR (known.payload = offered.payload AND known.asked_at = offered.due_at)
+                OR (
+                    known.payload = offered.payload AND known.asked_at = offered.due_at
+                    AND known.expires_at IS NULL
+                )
             )
     ) IS NULL
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, attempt = 0, updated_at = :now,
+        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
     WHERE
         excluded.replaced_attempts IS NULL
-        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+        AND (
+            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+            OR stored.expires_at IS NOT NULL
+        )
     RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
 ),
 kept AS (
@@ -789,11 +883,14 @@ WITH merged AS (
     ORDER BY key
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, attempt = 0, updated_at = :now,
+        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
     WHERE
         excluded.replaced_attempts IS NULL
-        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+        AND (
+            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+            OR stored.expires_at IS NOT NULL
+        )
     RETURNING updated_at IS NULL AS created
 )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
@@ -818,12 +915,15 @@ WITH merged AS (
     ORDER BY key
     ON CONFLICT (kind_id, key) DO UPDATE
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, attempt = 0, updated_at = :now,
+        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0,
         replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
     WHERE
         excluded.replaced_attempts IS NULL
-        AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+        AND (
+            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+            OR stored.expires_at IS NOT NULL
+        )
     RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
 ),
 kept AS (

@@ -12,6 +12,7 @@ OFFERS = ("offer_messages", "offer_messages_with_history")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _TYPES = {
     "due_at": "bigint[]",
+    "expires_at": "bigint[]",
     "headers": "text[]",
     "key": "text[]",
     "kind_id": "integer",

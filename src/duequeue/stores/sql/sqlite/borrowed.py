@@ -68,7 +68,7 @@ class BorrowedSqliteSession:
 
 def admit(path: str) -> Steps[None]:
     """Raise unless a connection finds our tables in this file."""
-    rows: list[Row] = yield Query("locate_tables")
+    rows: list[Row] = yield Query("identify_database")
     if not rows:
         raise missing_tables(f"the database of {GIVEN}")
     (file,) = rows[0]

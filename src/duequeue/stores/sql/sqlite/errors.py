@@ -34,7 +34,7 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
             f"{path} cannot be opened: does its folder exist, and may we write there?"
         )
     if str(error).startswith("no such table: duequeue_"):
-        return missing_tables(path)
+        return missing_tables(f"SQLite at {path} ({error})")
     kind = StoreUnavailable if primary in _TRANSIENT else StoreError
     return kind(f"SQLite at {path}: {error}")
 

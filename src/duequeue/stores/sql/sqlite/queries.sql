@@ -26,7 +26,7 @@ AND (
 ) > 1
 ORDER BY kind.kind;
 
--- name: locate_tables
+-- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
 SELECT place.file
 FROM pragma_table_list('duequeue_message') AS found
@@ -39,13 +39,17 @@ LIMIT 1;
 -- sent, because every commit shows in data_version. The lock timeout is not used, because SQLite does
 -- not lock single rows.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, expires_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT excluded.expires_at
+    )
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
@@ -59,7 +63,22 @@ WHERE id IN (
     ORDER BY due_at, id
     LIMIT :limit
 )
-RETURNING due_at, id, key, payload, asked_at, attempt, headers;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at;
+
+-- name: claim_expired
+-- This leases the expired ones among the messages that are due first, so that one more statement can
+-- remove them.
+UPDATE duequeue_message SET leased_until = :until, lease_token = :token
+WHERE id IN (
+    SELECT first.id FROM (
+        SELECT id, expires_at FROM duequeue_message
+        WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+        ORDER BY due_at, id
+        LIMIT :limit
+    ) AS first
+    WHERE first.expires_at <= :now
+)
+RETURNING id, key, attempt;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial.
@@ -90,11 +109,11 @@ FROM duequeue_message WHERE id = :id AND lease_token = :token AND key = :key;
 -- This finds the live message and the newest burial in one statement, because between two statements
 -- one could become the other.
 SELECT
-    payload, asked_at, attempt, headers, due_at, leased_until,
+    payload, asked_at, attempt, headers, due_at, leased_until, expires_at,
     NULL AS reason, NULL AS buried_at, NULL AS burial_id
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
 UNION ALL
-SELECT payload, asked_at, attempts, headers, NULL, NULL, reason, buried_at, id
+SELECT payload, asked_at, attempts, headers, NULL, NULL, NULL, reason, buried_at, id
 FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
@@ -102,7 +121,7 @@ FROM (
 
 -- name: list_messages
 -- This walks over the index of due times. The prefix is compared in a way that no index serves.
-SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message INDEXED BY duequeue_message_due
 WHERE
     kind_id = :kind_id AND (due_at, id) > (:after_due, :after_id) AND due_at <= :due_until
@@ -120,7 +139,7 @@ SELECT count(*) FROM (
 
 -- name: list_messages_by_key
 -- Only the places are sorted, and not the payloads of all keys with the prefix.
-SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers
+SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message
 WHERE id IN (
     SELECT id FROM duequeue_message INDEXED BY duequeue_message_key
@@ -221,6 +240,14 @@ DELETE FROM duequeue_buried WHERE id = :id AND buried_at = :buried_at AND kind_i
 
 -- name: purge_buried
 DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
+
+-- name: delete_old_burials
+DELETE FROM duequeue_buried
+WHERE id IN (
+    SELECT id FROM duequeue_buried
+    WHERE kind_id = :kind_id AND buried_at < :before
+    ORDER BY buried_at, id LIMIT :limit
+);
 
 -- name: has_migrations
 SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'duequeue_migration';
@@ -367,14 +394,18 @@ ORDER BY cron.prefix;
 -- This is offer_messages, but an updated row also stores what it was before. That fires the trigger
 -- which adds it to the history.
 INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
+    (kind_id, key, payload, headers, due_at, asked_at, created_at, expires_at)
+VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT excluded.expires_at
+    )
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: remove_messages_with_history
@@ -388,6 +419,11 @@ WHERE message_id = :id AND lease_token = :token RETURNING :id;
 -- This is the second half of a burial, which decides how many attempts count.
 UPDATE duequeue_settling
 SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts
+WHERE message_id = :id AND lease_token = :token RETURNING :id;
+
+-- name: remove_expired_with_history
+-- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
+UPDATE duequeue_settling SET outcome = 'expired', settled_at = :now, attempts = :attempts
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: drop_message_with_history
@@ -457,6 +493,18 @@ WHERE
     AND history.id > :after_id AND history.id <= :until_id
 ORDER BY history.id LIMIT :limit;
 
+-- name: drop_history_days
+-- All days are in one table, so there is nothing to drop.
+SELECT :kind_id, :before;
+
+-- name: delete_old_history
+DELETE FROM duequeue_history
+WHERE id IN (
+    SELECT id FROM duequeue_history
+    WHERE kind_id = :kind_id AND settled_at < :before
+    ORDER BY settled_at, id LIMIT :limit
+);
+
 -- name: lock_history_day
 -- The transaction has the whole file for itself.
 SELECT :day;
@@ -500,9 +548,13 @@ INSERT INTO duequeue_message AS stored
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: merge_messages_with_history
@@ -513,10 +565,14 @@ INSERT INTO duequeue_message AS stored
 VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE :replace AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+WHERE
+    :replace AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
 
 -- name: list_staged
@@ -547,11 +603,14 @@ WHERE TRUE
 ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
 WHERE
     excluded.replaced_attempts IS NULL
-    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: merge_staged_with_history
@@ -572,12 +631,15 @@ WHERE TRUE
 ORDER BY key
 ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, attempt = 0, updated_at = :now,
+    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0,
     replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     excluded.replaced_attempts IS NULL
-    AND (stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at)
+    AND (
+        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
+        OR stored.expires_at IS NOT NULL
+    )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
 -- name: empty_stage

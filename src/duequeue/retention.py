@@ -1,0 +1,21 @@
+"""How long a queue keeps what it no longer needs."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from duequeue.instants import positive_millis
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long rows of the history and buried messages are kept; None keeps them for ever."""
+
+    history: timedelta | None = None
+    buried: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        for argument, span in (("history", self.history), ("buried", self.buried)):
+            if span is not None:
+                positive_millis(span, argument)
+        if self.history is None and self.buried is None:
+            raise ValueError("retention must name history, buried or both")
