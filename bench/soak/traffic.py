@@ -9,14 +9,24 @@ import json
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 from typing import Any, Protocol
 
 from bench.soak.lateness import Lateness
-from duequeue import AsyncQueue, Backoff, Bury, Message, OfferOutcome, Queue, Retry
+from duequeue import (
+    AsyncQueue,
+    Backoff,
+    Bury,
+    Delivery,
+    Message,
+    OfferOutcome,
+    Queue,
+    Retry,
+    StoreUnavailable,
+)
 
 INTERVAL = 3.0
 SECOND = timedelta(seconds=1)
@@ -117,15 +127,21 @@ class Traffic:
     def _poll(self, queue: Queue[Any]) -> None:
         """Do by hand what a consumer does."""
         while not self._ends.is_set():
-            for delivery in queue.poll_many(3, SECOND):
-                verdict = self._handle(delivery)
-                if isinstance(verdict, Bury):
-                    delivery.bury("as its key says")
-                elif verdict is not None:
-                    delivery.release(0.1 * SECOND)
-                else:
-                    delivery.extend()
-                    delivery.ack()
+            with suppress(
+                StoreUnavailable
+            ):  # such a short poll may not outlast a stall of the disk
+                for delivery in queue.poll_many(3, SECOND):
+                    self._settle(delivery)
+
+    def _settle(self, delivery: Delivery[Any]) -> None:
+        verdict = self._handle(delivery)
+        if isinstance(verdict, Bury):
+            delivery.bury("as its key says")
+        elif verdict is not None:
+            delivery.release(0.1 * SECOND)
+        else:
+            delivery.extend()
+            delivery.ack()
 
     async def _consume(self) -> None:
         async def handle(delivery: Any) -> object:

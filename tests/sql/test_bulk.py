@@ -119,6 +119,20 @@ def test_equal_messages_are_left_alone_also_after_changed_ones(
     assert queue.ack_many(held) == 2
 
 
+@pytest.mark.parametrize("history", ["true", "false"])
+def test_what_is_offered_in_bulk_does_not_expire(url: str, queue: Queue[Any], history: str) -> None:
+    due_at = datetime(1970, 1, 1, tzinfo=UTC)
+    with OpenBulk(parse({"url": url, "queue": "orders", "history": history})) as bulk:
+        for _ in range(2):  # the second time without a look at the stored messages first
+            queue.offer("a", 1, due_at, expires=datetime(2100, 1, 1, tzinfo=UTC))
+            merged = ingest(bulk, batch_of("a"), expect_new=False)
+            assert merged == (OfferCounts(updated=1), False)
+            found = queue.read("a")
+            assert found is not None
+            assert found.expires_at is None
+        assert ingest(bulk, batch_of("a"), expect_new=False) == (OfferCounts(ignored=1), False)
+
+
 def test_a_batch_is_merged_once(bulk: OpenBulk, queue: Queue[Any], url: str) -> None:
     for expected in (OfferCounts(created=3), None):
         bulk.run(partial(bulk.store.stage, batch_of("a", "b"), STAGE, 1))
