@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, StoreError, WrongDatabase
+from duequeue.contract.faces import Face
 from tests.within.django_database import django_database
 
 
@@ -263,6 +264,17 @@ def test_nothing_is_refused_by_name(store_url: str) -> None:
         for given, name in [(None, "NoneType"), (7, "int"), (Path(), "pathlib.PosixPath")]:
             with pytest.raises(TypeError, match=f"^connection must be an? .* not {name}$"):
                 queue.within(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["postgresql://app:hunter2@host/app", "user=app password=hunter2"]
+)
+def test_a_url_is_refused_without_its_password(face: Face, store_url: str, given: str) -> None:
+    with (
+        face.open(store_url, "orders") as queue,
+        pytest.raises(TypeError, match=r"^connection must be .*, not a str$"),
+    ):
+        queue.within(given)
 
 
 def test_awaiting_connections_are_refused_by_a_blocking_queue(store: str, store_url: str) -> None:
