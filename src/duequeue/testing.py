@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 from duequeue.clock import ManualClock
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
 from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
-from duequeue.consumer.consumer_async import refuse_plain_function
+from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.draining import Draining
 from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.drive.actions import Flow
@@ -176,7 +176,7 @@ async def async_drain(
     `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
     `limit` messages it raises.
     """
-    refuse_plain_function(handler)
+    refuse_plain_function(handler, "handler")
     given = _all_options(handler, options)
     hook = AsyncBurialHook(given.get("on_buried") or _ignore_async)
     drive = queue._drive  # noqa: SLF001 - it is our own

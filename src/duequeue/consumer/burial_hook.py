@@ -5,7 +5,6 @@ consumer from settling messages and extending leases.
 """
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
@@ -13,6 +12,7 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
+from duequeue.consumer.coroutine_functions import refuse_coroutine_function, refuse_plain_function
 from duequeue.message import BurialNotice
 
 T = TypeVar("T", default=Any)
@@ -28,11 +28,7 @@ class BurialHook(Generic[T]):
 
     def __init__(self, call: OnBuried[T]) -> None:
         check_callable(call)
-        if inspect.iscoroutinefunction(call):
-            raise TypeError(
-                "on_buried must be a plain function, not a coroutine function: "
-                "use AsyncQueue for coroutine functions"
-            )
+        refuse_coroutine_function(call, "on_buried")
         self._call = call
         self._notices: SimpleQueue[BurialNotice[T] | None] = SimpleQueue()
 
@@ -58,11 +54,7 @@ class AsyncBurialHook(Generic[T]):
 
     def __init__(self, call: AsyncOnBuried[T]) -> None:
         check_callable(call)
-        if inspect.isfunction(call) and not _may_return_awaitable(call):
-            raise TypeError(
-                "on_buried must be a coroutine function, written with `async def`, not a plain "
-                "function: use Queue for plain functions"
-            )
+        refuse_plain_function(call, "on_buried")
         self._call = call
         self._notices: asyncio.Queue[BurialNotice[T] | None] = asyncio.Queue()
 
@@ -97,10 +89,6 @@ def _is_being_cancelled() -> bool:
     """Return whether somebody has cancelled this task, and not only what it waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _may_return_awaitable(function: Callable[..., object]) -> bool:
-    return inspect.iscoroutinefunction(function) or function.__name__ == "<lambda>"
 
 
 def _log_failure(notice: BurialNotice[Any], error: BaseException) -> None:

@@ -1,6 +1,5 @@
 """Hands messages to a handler as they fall due, on threads."""
 
-import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import BurialHook, OnBuried
+from duequeue.consumer.coroutine_functions import refuse_coroutine_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.keeper import Keeper
@@ -59,11 +59,7 @@ class Consumer(Generic[T]):
         rules: Rules,
         on_buried: OnBuried[T] | None,
     ) -> None:
-        if any(map(inspect.iscoroutinefunction, (handler, type(handler).__call__))):
-            raise TypeError(
-                "handler must be a plain function, not a coroutine function: "
-                "use AsyncQueue for coroutine functions"
-            )
+        refuse_coroutine_function(handler, "handler")
         self._hook = None if on_buried is None else BurialHook(on_buried)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.

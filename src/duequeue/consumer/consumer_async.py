@@ -1,7 +1,6 @@
 """Hands messages to a coroutine function as they fall due, on tasks."""
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +11,7 @@ from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried
+from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.keeper import Keeper
@@ -53,7 +53,7 @@ class AsyncConsumer(Generic[T]):
         rules: Rules,
         on_buried: AsyncOnBuried[T] | None,
     ) -> None:
-        refuse_plain_function(handler)
+        refuse_plain_function(handler, "handler")
         self._hook = None if on_buried is None else AsyncBurialHook(on_buried)
         # Its polls obey max_attempts too, so that a message that kept crashing the process is
         # buried instead of fetched again.
@@ -230,20 +230,3 @@ class AsyncConsumer(Generic[T]):
             self._hook.end()
             await asyncio.wait([self._hook_task], timeout=max(0.0, seconds))
             self._hook_task.cancel()
-
-
-def refuse_plain_function(handler: Any) -> None:
-    """Raise for a function that was written with a plain `def`.
-
-    A lambda and an object with a `__call__` may return an awaitable, so they are not refused.
-    """
-    while isinstance(handler, partial):
-        handler = handler.func
-    function = inspect.unwrap(handler, stop=inspect.iscoroutinefunction)
-    function = getattr(function, "__func__", function)
-    is_plain = inspect.isfunction(function) and not inspect.iscoroutinefunction(function)
-    if is_plain and function.__name__ != "<lambda>":
-        raise TypeError(
-            "handler must be a coroutine function, written with `async def`, not a plain function: "
-            "use Queue for plain functions"
-        )

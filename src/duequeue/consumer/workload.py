@@ -48,7 +48,7 @@ class Workload(Generic[P]):
         It is 0 while more than half of the messages that may wait are still waiting, and while
         too many are not settled.
         """
-        if self.late is not None and self.late.stalled:
+        if self.stalled:
             return 0
         too_many_wait = len(self._waiting) > self._most_waiting // 2
         if too_many_wait or len(self._done) > BACKLOG * self._batch:

@@ -331,13 +331,23 @@ def test_a_hook_may_stop_the_queue(queue: QueueFace, stage: Stage, consume: Cons
     closed.result(PATIENCE)
 
 
+class PlainHook:
+    def learn(self, notice: object) -> None: ...
+
+
+class AwaitedHook:
+    async def learn(self, notice: object) -> None: ...
+    async def __call__(self, notice: object) -> None: ...
+
+
 def test_the_hook_must_suit_the_face(queue: QueueFace, stage: Stage, consume: Consume) -> None:
     def plain(_: object) -> None: ...
 
     async def coroutine_function(_: object) -> None: ...
 
-    wrong: Any = coroutine_function if stage.on_threads else plain
-    for hook in (wrong, "not a function"):
+    awaited = (coroutine_function, AwaitedHook().learn, AwaitedHook())
+    wrong: tuple[Any, ...] = awaited if stage.on_threads else (plain, PlainHook().learn)
+    for hook in (*wrong, "not a function"):
         with pytest.raises(TypeError, match="on_buried must be a"):
             consume(queue, on_buried=hook)
 
