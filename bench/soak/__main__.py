@@ -12,6 +12,7 @@ from bench.soak.sampling import LOAD, Sample, measure_maximum, sample
 from bench.soak.slope import Slope, slope_of
 
 STORES = {"SQLite": "sqlite-full", "PostgreSQL": "postgres"}
+SHORTEST = 1
 FOLDER = Path(__file__).parents[1] / "report" / "soak"
 SETTLED = 0.5  # see WHAT_COUNTS
 
@@ -23,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", choices=STORES, action="append", help="run on this store only")
     parser.add_argument("--to", type=Path, default=FOLDER, help="the folder of the results")
     given = parser.parse_args(arguments)
+    if given.minutes < SHORTEST:
+        parser.error(f"--minutes must be at least {SHORTEST}, or there are too few samples")
     given.to.mkdir(parents=True, exist_ok=True)
     samples: dict[str, list[Sample]] = {}
     with Servers() as servers:

@@ -5,7 +5,7 @@ from duequeue.backoff import Backoff
 from duequeue.clock import Clock, ManualClock, SystemClock
 from duequeue.codec import BytesCodec, Codec, JsonCodec, TextCodec
 from duequeue.consumer.bound_handler import BoundHandler
-from duequeue.consumer.consumer import Consumer
+from duequeue.consumer.consumer import Consumer, run
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.cron.cron import Cron, CronHandle
 from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
@@ -130,4 +130,5 @@ __all__ = [
     "log_events",
     "parse_tick_key",
     "queues",
+    "run",
 ]

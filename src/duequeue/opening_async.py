@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
 
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
+from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.flows.context import Context
@@ -19,13 +21,16 @@ class Closable(Protocol):
 
 
 Q = TypeVar("Q", bound=Closable)
+R = TypeVar("R")
 
 
 class OpeningQueue(Generic[Q]):
     """A queue that is not open yet; `await` it, or use it in an `async with` block."""
 
     def __init__(
-        self, checked: Opening[Any], make: Callable[[Backend, Context[Any], AsyncSession], Q]
+        self,
+        checked: Opening[Any],
+        make: Callable[[Backend, Context[Any], AsyncSession, Opening[Any]], Q],
     ) -> None:
         self._checked = checked
         self._make = make
@@ -39,6 +44,27 @@ class OpeningQueue(Generic[Q]):
 
     def __await__(self) -> Generator[Any, Any, Q]:
         return self._open().__await__()
+
+    @overload
+    def handler(
+        self, function: Callable[[AsyncDelivery[Any]], R], /
+    ) -> BoundHandler[AsyncDelivery[Any], R, NoReturn]: ...
+
+    @overload
+    def handler(
+        self, function: None = None, /, **options: Unpack[ConsumerOptions]
+    ) -> Callable[
+        [Callable[[AsyncDelivery[Any]], R]], BoundHandler[AsyncDelivery[Any], R, NoReturn]
+    ]: ...
+
+    def handler(
+        self,
+        function: Callable[[AsyncDelivery[Any]], R] | None = None,
+        /,
+        **options: Unpack[ConsumerOptions],
+    ) -> object:
+        """Decorate a function as the handler of this queue, which `duequeue worker` will open."""
+        return bind(_refuse_to_consume, function, options, opening=self._checked)
 
     async def __aenter__(self) -> Q:
         self._opened = await self._open()
@@ -70,4 +96,11 @@ class OpeningQueue(Generic[Q]):
         except BaseException:
             await session.close()
             raise
-        return self._make(backend, context, session)
+        return self._make(backend, context, session, self._checked)
+
+
+def _refuse_to_consume(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError(
+        "the queue is not open yet: run this handler with `duequeue worker`, or open the queue and "
+        "call `queue.consume(handler.function)`"
+    )

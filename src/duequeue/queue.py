@@ -34,13 +34,16 @@ from duequeue.flows import (
     settling,
 )
 from duequeue.flows.arguments import (
+    DEFAULT,
+    Default,
     ExceptionTypes,
     check_workers,
     checked_rules,
+    consumer_lease_millis,
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
-from duequeue.flows.opening import QueueOptions
+from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
@@ -61,7 +64,14 @@ class Queue(Opened, Closing, Generic[T]):
     Safe to share among threads. Close it, or use it in a `with` block.
     """
 
-    def __init__(self, backend: Backend, context: Context[T], session: Session) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        context: Context[T],
+        session: Session,
+        opening: Opening[T] | None = None,
+    ) -> None:
+        self._opening = opening
         self._backend = backend
         self._context = context
         self._session = session
@@ -92,7 +102,7 @@ class Queue(Opened, Closing, Generic[T]):
         name: str,
         *,
         codec: Codec[Any] | type[Any] | None = None,
-        lease: timedelta = timedelta(minutes=5),
+        lease: timedelta = DEFAULT_LEASE,
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
@@ -116,12 +126,7 @@ class Queue(Opened, Closing, Generic[T]):
             history=history,
             retention=retention,
         )
-        session = backend.session()
-        try:
-            return cls(backend, drive(checked.flow(), performer(session)), session)
-        except BaseException:
-            session.close()
-            raise
+        return open_queue(checked, cls)
 
     @property
     def name(self) -> str:
@@ -297,7 +302,8 @@ class Queue(Opened, Closing, Generic[T]):
         concurrency: int = 8,
         batch: int = 100,
         backoff: Backoff | None = None,
-        max_attempts: int | None = None,
+        max_attempts: int | Default | None = DEFAULT,
+        lease: timedelta | None = None,
         timeout: timedelta | None = None,
         retry_on: ExceptionTypes | None = None,
         bury_on: ExceptionTypes = (),
@@ -311,7 +317,7 @@ class Queue(Opened, Closing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return Consumer(
-            self._context,
+            self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
             partial(Delivery, self._drive),
             self._lifetime,
@@ -347,7 +353,7 @@ class Queue(Opened, Closing, Generic[T]):
         **options: Unpack[ConsumerOptions],
     ) -> object:
         """Decorate a function as this queue's handler, with the options of `consume`."""
-        return bind(self.consume, function, options)
+        return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits.
@@ -389,3 +395,14 @@ class Queue(Opened, Closing, Generic[T]):
 
     def _drive(self, flow: Flow[R]) -> R:
         return drive(flow, self._perform)
+
+
+def open_queue(opening: Opening[T], make: type[Queue[T]] = Queue) -> Queue[T]:
+    """Open a queue whose arguments are checked."""
+    session = opening.backend.session()
+    try:
+        context = drive(opening.flow(), performer(session))
+        return make(opening.backend, context, session, opening)
+    except BaseException:
+        session.close()
+        raise

@@ -34,13 +34,16 @@ from duequeue.flows import (
     settling,
 )
 from duequeue.flows.arguments import (
+    DEFAULT,
+    Default,
     ExceptionTypes,
     check_workers,
     checked_rules,
+    consumer_lease_millis,
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
-from duequeue.flows.opening import QueueOptions
+from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
 from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
@@ -62,7 +65,14 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     Safe to share among the tasks of one event loop.
     """
 
-    def __init__(self, backend: Backend, context: Context[T], session: AsyncSession) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        context: Context[T],
+        session: AsyncSession,
+        opening: Opening[T] | None = None,
+    ) -> None:
+        self._opening = opening
         self._backend = backend
         self._context = context
         self._session = session
@@ -94,7 +104,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         name: str,
         *,
         codec: Codec[Any] | type[Any] | None = None,
-        lease: timedelta = timedelta(minutes=5),
+        lease: timedelta = DEFAULT_LEASE,
         poll_interval: timedelta = timedelta(seconds=3),
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
@@ -297,7 +307,8 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         concurrency: int = 8,
         batch: int = 100,
         backoff: Backoff | None = None,
-        max_attempts: int | None = None,
+        max_attempts: int | Default | None = DEFAULT,
+        lease: timedelta | None = None,
         timeout: timedelta | None = None,
         retry_on: ExceptionTypes | None = None,
         bury_on: ExceptionTypes = (),
@@ -312,7 +323,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return AsyncConsumer(
-            self._context,
+            self._context.for_consumer(consumer_lease_millis(lease)),
             self._perform,
             partial(AsyncDelivery, self._drive),
             self._lifetime,
@@ -351,7 +362,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         **options: Unpack[ConsumerOptions],
     ) -> object:
         """Decorate a function as this queue's handler, with the options of `consume`."""
-        return bind(self.consume, function, options)
+        return bind(self.consume, function, options, queue=self, opening=self._opening)
 
     def within(self, connection: object) -> "AsyncQueue[T]":
         """Return this queue inside the caller's own open transaction; it never commits.

@@ -38,11 +38,13 @@ def environment(url: str | None) -> dict[str, str]:
 class Worker:
     """A worker that runs in a process group of its own."""
 
-    def __init__(self, handler: str, url: str, *arguments: str) -> None:
+    def __init__(self, handler: str, url: str | None, *arguments: str, **variables: str) -> None:
+        """Start it with a handler of ours, or else, without a URL, with another module's."""
+        own = (f"tests.cli.handlers:{handler}", "--queue", "orders") if url else (handler,)
         self._process = subprocess.Popen(
-            command("worker", f"tests.cli.handlers:{handler}", "--queue", "orders", *arguments),
+            command("worker", *own, *arguments),
             cwd=ROOT,
-            env=environment(url),
+            env=environment(url) | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

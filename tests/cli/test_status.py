@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ from duequeue.cli.terminal import ERASE_LINE, Terminal
 from duequeue.cli.worker.status import Status, status_line
 from duequeue.cli.worker.tally import Counter, Tally
 from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, SECOND
-from duequeue.events.events import Delivered, Handled, Offered
+from duequeue.events.events import Buried, Delivered, Handled, Offered
 from duequeue.instants import words_for
 from duequeue.verdict import Acked, Parked, Released
 from tests.cli.command import ROOT, command, environment
@@ -37,15 +38,17 @@ def test_spans_in_words(span: timedelta, words: str) -> None:
 
 
 def test_the_line_tells_totals_and_what_happened_lately() -> None:
-    earlier = Tally(1000, 1, 900, 2 * SECOND, 3)
-    now = Tally(1234, 3, 1000, 2.4 * SECOND, 1100)
+    earlier = Tally(1000, 1, 0, 900, 2 * SECOND, 3)
+    now = Tally(1234, 3, 1, 1000, 2.4 * SECOND, 1100)
     told = status_line("orders", now, earlier, 2.0)
-    assert told == "orders: 1,234 handled, 3 failed, 117/s, 4 ms late, 1,100 in hand"
+    assert told == "orders: 1,234 handled, 3 failed, 1 buried, 117/s, 4 ms late, 1,100 in hand"
 
 
 def test_the_line_of_an_idle_worker_tells_no_lateness() -> None:
-    done = Tally(7, 0, 7, SECOND, 0)
-    assert status_line("orders", done, done, 5.0) == ("orders: 7 handled, 0 failed, 0/s, 0 in hand")
+    done = Tally(7, 0, 0, 7, SECOND, 0)
+    assert status_line("orders", done, done, 5.0) == (
+        "orders: 7 handled, 0 failed, 0 buried, 0/s, 0 in hand"
+    )
     assert ", 0.4/s, " in status_line("orders", Tally(2), Tally(0), 5.0)
 
 
@@ -56,8 +59,10 @@ def test_events_are_counted() -> None:
     count(Delivered("orders", "a", 2, HOUR))
     for verdict in (Acked(), Released(SECOND), Parked("enough"), None):
         count(Handled("orders", "a", 1, SECOND, verdict, None))
-    assert count.tally(5) == Tally(4, 2, 1, 2 * SECOND, 5)
-    assert Tally(1, 2, 3, SECOND, 4) + Tally(1, 1, 1, SECOND, 1) == Tally(2, 3, 4, 2 * SECOND, 5)
+    count(Buried("orders", "a", "enough"))
+    assert count.tally(5) == Tally(4, 2, 1, 1, 2 * SECOND, 5)
+    total = Tally(1, 2, 7, 3, SECOND, 4) + Tally(1, 1, 2, 1, SECOND, 1)
+    assert total == Tally(2, 3, 9, 4, 2 * SECOND, 5)
 
 
 def test_without_a_terminal_a_line_is_printed_now_and_then(
@@ -68,16 +73,24 @@ def test_without_a_terminal_a_line_is_printed_now_and_then(
     def clock() -> float:
         return seconds
 
-    status = Status("orders", Terminal(), clock)
+    status = Status("orders", Terminal(sys.stderr), clock)
     for _ in range(41):
         status.update(Tally(int(seconds * 100)))
         seconds += 0.5
     status.finish(Tally(2050, 1))
-    assert capsys.readouterr().out.splitlines() == [
-        "orders: 1,000 handled, 0 failed, 100/s, 0 in hand",
-        "orders: 2,000 handled, 0 failed, 100/s, 0 in hand",
-        "orders: stopped, 2,050 handled, 1 failed",
+    assert capsys.readouterr().err.splitlines() == [
+        "orders: 1,000 handled, 0 failed, 0 buried, 100/s, 0 in hand",
+        "orders: 2,000 handled, 0 failed, 0 buried, 100/s, 0 in hand",
+        "orders: stopped, 2,050 handled, 1 failed, 0 buried",
     ]
+
+
+def test_a_quiet_worker_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(sys.stderr, quiet=True)
+    with terminal.shared():
+        terminal.print("consuming orders")
+        Status("orders", terminal).finish(Tally())
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
@@ -104,8 +117,8 @@ def test_on_a_terminal_the_line_stays_below_what_handlers_print(
         assert f"{ERASE_LINE}handled a 1\r\n" in shown
         assert f"{ERASE_LINE}orders: " in shown
         worker.send_signal(signal.SIGINT)
-        assert read("stopped, 1 handled, 0 failed\r\n").endswith(
-            f"{ERASE_LINE}orders: stopped, 1 handled, 0 failed\r\n"
+        assert read("stopped, 1 handled, 0 failed, 0 buried\r\n").endswith(
+            f"{ERASE_LINE}orders: stopped, 1 handled, 0 failed, 0 buried\r\n"
         )
         assert worker.wait() == 0
         os.close(ours)

@@ -18,7 +18,12 @@ HERE = "tests.cli.handlers"
 @pytest.mark.parametrize(
     ("handler", "complaint"),
     [
-        ("tests.cli.handlers", "module:function"),
+        (
+            "tests.cli.wrong_signatures:none",
+            "handler none must accept one argument, the delivery, but it",
+        ),
+        ("tests.cli.wrong_signatures:two", "the delivery, but it takes delivery, total"),
+        ("tests.cli.command", "'tests.cli.command' has no function that is decorated with"),
         (f"{HERE}:", "module:function"),
         ("no_such_module:charge", "there is no module 'no_such_module'"),
         (f"{HERE}.deeper:charge", f"there is no module '{HERE}.deeper'"),
@@ -77,8 +82,14 @@ def test_a_decorated_handler_stays_decorated() -> None:
 
 def test_a_url_must_come_from_somewhere() -> None:
     ran = run("worker", f"{HERE}:tell", "--queue=orders")
-    assert ran.returncode == 2
+    assert ran.returncode == 1
     assert "--url" in ran.stderr
+
+
+def test_a_function_without_a_queue_needs_one() -> None:
+    ran = run("worker", f"{HERE}:tell", url="memory:")
+    assert ran.returncode == 1
+    assert f"{HERE}:tell belongs to no queue: give --queue" in ran.stderr
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

@@ -78,7 +78,7 @@ def fill(queue: Queue[Any]) -> None:
 
 
 def cost_when_warm(call: Callable[[], object]) -> Frames:
-    """Take the cheapest of a few calls, because another thread may have gone to sleep before one."""
+    """Take the cheapest of a few calls, because one may have to wake another thread first."""
     for _ in range(WARM_UP):
         call()
     return min(frames_of(call) for _ in range(WARM_UP))

@@ -43,6 +43,7 @@ from duequeue import (
     TypedCodec,
     log_events,
     queues,
+    run,
     testing,
 )
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
@@ -221,6 +222,8 @@ def a_consumer_has_the_payload(queue: Queue[Order]) -> None:
     with queue.consume(take_order, concurrency=4, batch=1) as consumer:
         assert_type(consumer, Consumer[Order])
         consumer.stop(grace=MINUTE)
+        run(consumer, queue.consume(take_any, lease=MINUTE, max_attempts=None), grace=MINUTE)
+        assert_type(consumer.stopped, bool)
     assert_type(queue.offer("order-7", Order(40), expires=MINUTE), OfferOutcome)
     assert_type(queue.poll().expires_at, datetime | None)
     rules = queue.consume(

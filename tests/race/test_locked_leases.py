@@ -9,7 +9,7 @@ from duequeue import ManualClock, Message, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import Consume, OpenQueue
 from duequeue.contract.phrases import (
-    DEFAULT_LEASE,
+    CONSUMER_LEASE,
     PATIENCE,
     claim,
     in_background,
@@ -69,13 +69,13 @@ def test_a_consumer_extends_the_others_and_tries_again(
         scenes = {scene.delivery.key: scene for scene in (stage.next() for _ in range(3))}
         with psycopg.connect(store_url) as rival:
             rival.execute(LOCK)
-            clock.advance(DEFAULT_LEASE / 2)
-            until_leased(queue, "b", clock.now() + DEFAULT_LEASE)
+            clock.advance(CONSUMER_LEASE / 2)
+            until_leased(queue, "b", clock.now() + CONSUMER_LEASE)
             scenes["c"].end()
             until(lambda: not queue.contains("c"))
             assert not scenes["a"].delivery.lost
-            assert snapshot(queue, "a").leased_until != clock.now() + DEFAULT_LEASE
-        until_leased(queue, "a", clock.now() + DEFAULT_LEASE)
+            assert snapshot(queue, "a").leased_until != clock.now() + CONSUMER_LEASE
+        until_leased(queue, "a", clock.now() + CONSUMER_LEASE)
         for key in "ab":
             scenes[key].end()
     assert queue.stats().total == 0
@@ -90,5 +90,5 @@ def test_a_consumer_learns_that_a_locked_lease_is_lost(
         scene = stage.next()
         with psycopg.connect(store_url) as rival:
             rival.execute(UPDATE)
-            clock.advance(DEFAULT_LEASE / 2)
+            clock.advance(CONSUMER_LEASE / 2)
         until(lambda: scene.delivery.lost)

@@ -66,7 +66,7 @@ def test_what_could_not_be_told_is_told_on_the_next_connection(
     assert "2222" in heard(listener)
 
 
-def test_a_line_that_breaks_is_opened_again_and_says_so_once(
+def test_a_line_that_stays_broken_says_so_once_and_is_opened_again(
     ready_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(alerts, "RETRY_EVERY", 0.001)
@@ -74,8 +74,8 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
     tries: list[Exception] = []
 
     def connect(conninfo: str, **options: Any) -> object:
-        if conninfo == settings.conninfo and 0 < len(tries) < 5:
-            tries.append(psycopg.OperationalError("nobody there"))
+        if conninfo == settings.conninfo and 0 < len(tries) < 9:
+            tries.append(psycopg.OperationalError("nobody\nthere"))
             raise tries[-1]
         return connects(conninfo, **options)
 
@@ -83,6 +83,7 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
         if not tries:
             tries.append(UnicodeError("what was that"))
             raise tries[-1]
+        line.works()
         line.closed.wait()
 
     monkeypatch.setattr(psycopg, "connect", connect)
@@ -90,7 +91,7 @@ def test_a_line_that_breaks_is_opened_again_and_says_so_once(
         line = Line(settings, work)
         until(lambda: len(messages_of("duequeue.postgres", caplog)) == 2)
         line.close()
-    assert len(tries) == 5
+    assert len(tries) == 9
     lost, regained = messages_of("duequeue.postgres", caplog)
-    assert "messages are found by polling until they do: what was that" in lost
+    assert "messages are found by polling until they do: nobody there" in lost
     assert "wake-ups between processes work again" in regained

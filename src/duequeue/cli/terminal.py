@@ -11,14 +11,15 @@ ERASE_LINE = "\r\x1b[K"
 
 
 class Terminal:
-    """Standard output; `live` means that it is a terminal."""
+    """Standard output, or another stream; `live` means that it is a terminal."""
 
-    def __init__(self) -> None:
-        self._screen = sys.stdout
+    def __init__(self, screen: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._screen = screen or sys.stdout
+        self._quiet = quiet
         self._lock = RLock()
         self._shown = ""
         self._at_line_start = True
-        self.live = self._screen.isatty()
+        self.live = self._screen.isatty() and not quiet
 
     def show(self, line: str) -> None:
         """Replace the status line."""
@@ -30,6 +31,8 @@ class Terminal:
 
     def print(self, line: str) -> None:
         """Print a line that stays, in place of the status line."""
+        if self._quiet:
+            return
         with self._lock:
             self._shown = ""
             self._screen.write(f"{ERASE_LINE if self.live else ''}{line}\n")
@@ -38,6 +41,9 @@ class Terminal:
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Move all other output of this process above the status line."""
+        if self._quiet:
+            yield
+            return
         with (
             redirect_stdout(self._above(sys.stdout)),
             redirect_stderr(self._above(sys.stderr)),

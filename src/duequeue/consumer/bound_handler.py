@@ -6,7 +6,8 @@ from functools import partial, update_wrapper
 from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.backoff import Backoff
-from duequeue.flows.arguments import ExceptionTypes
+from duequeue.flows.arguments import ExceptionTypes, check_handler
+from duequeue.flows.opening import Opening
 from duequeue.message import BurialNotice
 
 D = TypeVar("D")
@@ -21,6 +22,7 @@ class ConsumerOptions(TypedDict, total=False):
     batch: int
     backoff: Backoff | None
     max_attempts: int | None
+    lease: timedelta | None
     timeout: timedelta | None
     retry_on: ExceptionTypes | None
     bury_on: ExceptionTypes
@@ -28,10 +30,25 @@ class ConsumerOptions(TypedDict, total=False):
 
 
 class BoundHandler(Generic[D, R, C]):
-    """A function that can still be called as usual; `consume` starts a consumer that calls it."""
+    """A function that can still be called as usual; `consume` starts a consumer that calls it.
 
-    def __init__(self, function: Callable[[D], R], start: Callable[[], C]) -> None:
+    It also knows its queue, how that is opened, and its options, because `duequeue worker` serves
+    it with these.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[D], R],
+        start: Callable[[], C],
+        *,
+        queue: object = None,
+        opening: Opening[Any] | None = None,
+        options: ConsumerOptions | None = None,
+    ) -> None:
         self.function = function
+        self.queue = queue
+        self.opening = opening
+        self.options: ConsumerOptions = options or {}
         self._start = start
         update_wrapper(self, function)
 
@@ -48,11 +65,22 @@ class BoundHandler(Generic[D, R, C]):
 
 
 def bind(
-    consume: Callable[..., C], function: Callable[[D], R] | None, options: ConsumerOptions
+    consume: Callable[..., C],
+    function: Callable[[D], R] | None,
+    options: ConsumerOptions,
+    *,
+    queue: object = None,
+    opening: Opening[Any] | None = None,
 ) -> BoundHandler[D, R, C] | Callable[[Callable[[D], R]], BoundHandler[D, R, C]]:
     """Decorate a function, or return the decorator if there is none yet."""
+
+    def bound(function: Callable[[D], R]) -> BoundHandler[D, R, C]:
+        check_handler(function)
+        start = partial(consume, function, **options)
+        return BoundHandler(function, start, queue=queue, opening=opening, options=options)
+
     if function is None:
-        return lambda function: BoundHandler(function, partial(consume, function, **options))
+        return bound
     if not callable(function):
         raise TypeError(f"handler must decorate a function, not {type(function).__name__}")
-    return BoundHandler(function, partial(consume, function, **options))
+    return bound(function)

@@ -102,18 +102,14 @@ class Consumer(Generic[T]):
         """The number of messages that it leases: fetched, running, or not settled yet."""
         return self._handover.workload.in_hand
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped, and so handles no more messages."""
+        return self._handover.workload.stopped
+
     def run(self, grace: timedelta = GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
-        check_grace(grace)
-
-        def on_signal() -> None:
-            # On another thread, because the signal may have interrupted one that holds our lock.
-            stop = partial(self.stop, timedelta(0) if self._handover.workload.stopping else grace)
-            threading.Thread(target=stop, name="duequeue-stop").start()
-
-        self._lifetime.check_process()
-        with answered_by(on_signal):
-            self._handover.await_stopped()
+        run(self, grace=grace)
 
     def stop(self, grace: timedelta = GRACE) -> None:
         """Let running handlers finish within the grace time, and give the rest back at once.
@@ -239,3 +235,37 @@ class Consumer(Generic[T]):
     def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
         full_name = f"duequeue-{self._context.name}-{name}"
         return threading.Thread(target=target, name=full_name, daemon=True)
+
+    def _stop_on_signal(self, grace: timedelta) -> None:
+        # On another thread, because the signal may have interrupted one that holds our lock.
+        stop = partial(self.stop, timedelta(0) if self._handover.workload.stopping else grace)
+        threading.Thread(target=stop, name="duequeue-stop").start()
+
+
+def run(*consumers: Consumer[Any], grace: timedelta = GRACE) -> None:
+    """Block until all of them have stopped: SIGTERM and SIGINT stop them together, in good order.
+
+    A second signal stops them at once. Call it on the main thread.
+    """
+    check_grace(grace)
+    _check_consumers(consumers)
+
+    def on_signal() -> None:
+        for consumer in consumers:
+            consumer._stop_on_signal(grace)  # noqa: SLF001 - users need not know it
+
+    with answered_by(on_signal):
+        for consumer in consumers:
+            consumer._handover.await_stopped()  # noqa: SLF001 - likewise
+
+
+def _check_consumers(consumers: tuple[Consumer[Any], ...]) -> None:
+    if not consumers:
+        raise ValueError("run needs at least one consumer, such as queue.consume(handler)")
+    for consumer in consumers:
+        if not isinstance(consumer, Consumer):
+            raise TypeError(
+                f"run takes consumers of Queue.consume, not {type(consumer).__name__}; for "
+                "AsyncConsumers, use `await asyncio.gather(one.run(), another.run())`"
+            )
+        consumer._lifetime.check_process()  # noqa: SLF001 - users need not know it

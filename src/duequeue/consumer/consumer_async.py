@@ -83,6 +83,11 @@ class AsyncConsumer(Generic[T]):
         """The number of messages that it leases: fetched, running, or not settled yet."""
         return self._handover.workload.in_hand
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped, and so handles no more messages."""
+        return self._handover.workload.stopped
+
     async def run(self, grace: timedelta = GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         check_grace(grace)

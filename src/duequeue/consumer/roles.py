@@ -12,10 +12,11 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.drive.actions import Action, Flow, Pause, Run
-from duequeue.errors import QueueClosed, StoreUnavailable
+from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
 from duequeue.events.events import StoreFailed
 from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
+from duequeue.process.contact import LOG_EVERY_SECONDS, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -96,6 +97,7 @@ class ConsumerRole(Generic[T, P]):
     def __init__(self, context: Context[T], handover: Handover[P] | AsyncHandover[P]) -> None:
         self.context = context
         self.handover = handover
+        self._logged: tuple[str, float] = ("", 0.0)
 
     def tried(self, purpose: str, flow: Flow[None]) -> RoleFlow[bool]:
         """Run a flow and return whether it succeeded; an error is reported, not raised."""
@@ -126,9 +128,23 @@ class ConsumerRole(Generic[T, P]):
 
     def report(self, purpose: str, error: Exception) -> RoleFlow[None]:
         """Log an error, notify the listeners, and pause before anything is tried again."""
-        logger.error("queue %r: could not %s", self.context.name, purpose, exc_info=error)
+        self._log(purpose, error)
         self.context.events.emit(StoreFailed(self.context.name, error))
         yield self._pause(PAUSE_AFTER_ERROR)
+
+    def _log(self, purpose: str, error: Exception) -> None:
+        """Log an error of the store in one line, once a minute, and any other in full."""
+        name = self.context.name
+        if not isinstance(error, StoreError):
+            logger.error("queue %r: could not %s", name, purpose, exc_info=error)
+            return
+        if isinstance(error, StoreUnavailable) and self.context.contact.is_lost:
+            return  # the outage is logged already
+        words, now = f"could not {purpose}, and will try again: {one_line(error)}", monotonic()
+        before, at = self._logged
+        if words != before or now - at >= LOG_EVERY_SECONDS:
+            self._logged = (words, now)
+            logger.error("queue %r: %s", name, words)
 
     def _pause(self, seconds: float) -> Pause:
         return Pause(min(seconds, self.handover.workload.gives_up_at - monotonic()))

@@ -1,6 +1,7 @@
 """How a consumer settles messages and extends leases, many at a time."""
 
 import logging
+import traceback
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -38,17 +39,55 @@ def verdict_on(
     """Judge what a handler returned or raised; None if there is nothing to settle."""
     if message.lost:
         return None
-    if isinstance(outcome, BaseException) and not isinstance(outcome, Retry | Bury):
-        words = "queue %r: the handler failed on %r, attempt %d"
-        logger.warning(words, context.name, message.key, message.attempt, exc_info=outcome)
-    if message.settled:
-        return None
+    verdict = None if message.settled else _judged(context, message, outcome, rules)
+    if isinstance(outcome, BaseException):
+        _log_failure(context, message, outcome, verdict, rules)
+    return verdict
+
+
+def _judged(
+    context: Context[T], message: LeasedMessage[T], outcome: object, rules: Rules
+) -> Verdict:
     try:
         return judge(outcome, message.attempt, rules)
     except Exception:  # the user's own backoff failed, which must not keep the message leased
         words = "queue %r: the backoff failed for %r, which is due again at once"
         logger.exception(words, context.name, message.key)
         return Released(timedelta(0))
+
+
+def _log_failure(
+    context: Context[T],
+    message: LeasedMessage[T],
+    error: BaseException,
+    verdict: Verdict | None,
+    rules: Rules,
+) -> None:
+    """Log what a handler raised and what becomes of its message.
+
+    `Retry` and `Bury` are decisions of the handler, so they are not logged, unless a message is
+    buried because there were too many of them.
+    """
+    decided = isinstance(error, Retry | Bury)
+    if isinstance(error, Bury) or (decided and not isinstance(verdict, Parked)):
+        return
+    most = "" if rules.max_attempts is None else f" of {rules.max_attempts}"
+    match verdict:
+        case Parked():
+            level, then = logging.ERROR, f"is buried after {_attempts(message.attempt)}"
+        case Released(delay):
+            level, then = logging.WARNING, f"is retried in {words_for(delay)}"
+        case _:
+            level, then = logging.WARNING, "was settled by its handler"
+    words = "queue %r: %r failed (attempt %d%s) and %s: %s"
+    raised = "".join(traceback.format_exception_only(error)).strip()
+    shown = " ".join(raised.split())
+    arguments = (context.name, message.key, message.attempt, most, then, shown)
+    logger.log(level, words, *arguments, exc_info=None if decided else error)
+
+
+def _attempts(number: int) -> str:
+    return "1 attempt" if number == 1 else f"{number} attempts"
 
 
 def verdict_on_late(context: Context[T], message: LeasedMessage[T], rules: Rules) -> Verdict | None:

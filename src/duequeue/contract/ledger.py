@@ -10,7 +10,6 @@ from typing import Any, Protocol, cast
 from duequeue import AsyncQueue, ManualClock, Queue
 from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace
-from duequeue.contract.phrases import DEFAULT_LEASE
 from duequeue.drive.actions import performer, performer_async
 from duequeue.drive.steps import drive, drive_async
 from duequeue.flows import opening
@@ -76,7 +75,7 @@ def _checked(
         backend,
         "orders",
         codec=None,
-        lease=DEFAULT_LEASE,
+        lease=opening.DEFAULT_LEASE,
         poll_interval=poll_interval,
         clock=clock,
         retry=None,

@@ -20,6 +20,7 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 DEFAULT_LEASE = 5 * MINUTE
+CONSUMER_LEASE = MINUTE
 DEFAULT_POLL_INTERVAL = 3 * SECOND
 PATIENCE = 30.0  # seconds of real time after which a call that should have ended is stuck
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -217,6 +218,21 @@ def test_without_its_own_a_consumer_goes_by_the_queues_max_attempts(
     until(partial(is_in, queue, "a", State.BURIED))
 
 
+def test_a_consumer_gives_up_in_the_end_unless_it_is_asked_not_to(
+    open_queue: OpenQueue, consume: Consume, clock: ManualClock
+) -> None:
+    for name, options, state in (
+        ("limited", {}, State.BURIED),
+        ("unlimited", {"max_attempts": None}, State.FUTURE),
+    ):
+        queue = open_queue(name)
+        queue.offer("a", 1)
+        for _ in range(24):
+            claim(queue).release()
+        consume(queue, lambda _: raised(LookupError("always")), **options)
+        until(partial(is_in, queue, "a", state, 25))
+
+
 def test_crashes_count_as_attempts(queue: QueueFace, consume: Consume, clock: ManualClock) -> None:
     queue.offer("deadly", 1)
     for _ in range(2):
@@ -289,8 +305,61 @@ def test_a_failure_is_logged_with_its_traceback(
         consume(queue, charge_the_card)
         until(partial(is_in, queue, "order-7", State.FUTURE))
     (record,) = records_of("duequeue.consumer", caplog)
-    assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
+    assert re.fullmatch(
+        r"queue 'orders': 'order-7' failed \(attempt 1 of 25\) and is retried in (\d+ ms|1.0 s): "
+        "ConnectionError: the bank is closed",
+        record.getMessage(),
+    )
+    assert record.levelno == logging.WARNING
     assert "charge_the_card" in caplog.text
+
+
+def test_a_burial_for_too_many_failures_is_logged_as_an_error(
+    queue: QueueFace, consume: Consume, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def charge_the_card(delivery: Any) -> None:
+        raise KeyError("card")
+
+    queue.offer("order-7", 1)
+    with caplog.at_level(logging.WARNING, "duequeue"):
+        consume(queue, charge_the_card, max_attempts=2)
+        until(partial(is_in, queue, "order-7", State.FUTURE))
+        clock.advance(HOUR)
+        until(partial(is_in, queue, "order-7", State.BURIED, 2))
+    failed, buried = records_of("duequeue.consumer", caplog)
+    assert "failed (attempt 1 of 2) and is retried in" in failed.getMessage()
+    assert buried.getMessage() == (
+        "queue 'orders': 'order-7' failed (attempt 2 of 2) and is buried after 2 attempts: "
+        "KeyError: 'card'"
+    )
+    assert (failed.levelno, buried.levelno) == (logging.WARNING, logging.ERROR)
+    assert buried.exc_info is not None
+
+
+def test_a_handler_that_asks_for_too_many_retries_is_logged_in_one_line(
+    queue: QueueFace, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.offer("order-7", 1)
+    with caplog.at_level(logging.WARNING, "duequeue"):
+        consume(queue, lambda _: Retry(), max_attempts=1)
+        until(partial(is_in, queue, "order-7", State.BURIED))
+    (record,) = records_of("duequeue.consumer", caplog)
+    assert "failed (attempt 1 of 1) and is buried after 1 attempt: " in record.getMessage()
+    assert (record.levelno, record.exc_info) == (logging.ERROR, None)
+
+
+def test_a_burial_by_a_poll_is_logged(
+    open_queue: OpenQueue, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = open_queue(codec=PickyCodec())
+    queue.offer("bad", "rotten")
+    with caplog.at_level(logging.WARNING, "duequeue"):
+        consume(queue, lambda _: None)
+        until(lambda: queue.stats().buried == 1)
+        until(lambda: records_of("duequeue", caplog) != [])
+    (record,) = records_of("duequeue", caplog)
+    assert record.getMessage().startswith("queue 'orders': buried 'bad': undecodable payload: ")
+    assert record.levelno == logging.ERROR
 
 
 def test_a_class_in_place_of_a_burial_is_logged(
@@ -301,7 +370,7 @@ def test_a_class_in_place_of_a_burial_is_logged(
         consume(queue, lambda _: Bury)
         until(partial(is_in, queue, "order-7", State.FUTURE))
     (record,) = records_of("duequeue.consumer", caplog)
-    assert record.getMessage() == "queue 'orders': the handler failed on 'order-7', attempt 1"
+    assert "failed (attempt 1 of 25) and is retried in" in record.getMessage()
     assert "the handler returned the class Bury" in caplog.text
 
 

@@ -1,7 +1,9 @@
 """Leases under a consumer: kept alive while handlers run, and what happens when one is lost."""
 
 import logging
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -10,15 +12,23 @@ from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, Consume, OpenQueue
 from duequeue.contract.ledger import OpenCounted
 from duequeue.contract.logs import messages_of
-from duequeue.contract.phrases import DAY, DEFAULT_LEASE, SECOND, everything_in, snapshot
+from duequeue.contract.phrases import (
+    CONSUMER_LEASE,
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    everything_in,
+    snapshot,
+)
 from duequeue.contract.stage import Scene, Stage, until, until_gone, until_leased
 
-HALF_A_LEASE = DEFAULT_LEASE / 2
+HALF_A_LEASE = CONSUMER_LEASE / 2
 
 
 def advance_and_await_extension(queue: QueueFace, key: str, clock: ManualClock) -> None:
     clock.advance(HALF_A_LEASE)
-    until_leased(queue, key, clock.now() + DEFAULT_LEASE)
+    until_leased(queue, key, clock.now() + CONSUMER_LEASE)
 
 
 def is_told(scene: Scene, stage: Stage) -> bool:
@@ -36,11 +46,43 @@ def test_a_handler_may_take_longer_than_the_lease(
         for _ in range(10):
             advance_and_await_extension(queue, "a", clock)
             assert other.try_poll() is None
-        until(lambda: scene.delivery.lease_until == clock.now() + DEFAULT_LEASE)
+        until(lambda: scene.delivery.lease_until == clock.now() + CONSUMER_LEASE)
         assert scene.delivery.attempt == 1
         scene.end()
     assert queue.stats().total == 0
     assert stage.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("of_queue", "of_consumer", "expected"),
+    [
+        (None, None, MINUTE),
+        (5 * MINUTE, None, 5 * MINUTE),
+        (SECOND, None, SECOND),
+        (None, HOUR, HOUR),
+        (HOUR, SECOND, SECOND),
+    ],
+)
+def test_a_consumer_leases_for_a_minute_unless_somebody_says_otherwise(
+    open_queue: OpenQueue,
+    stage: Stage,
+    consume: Consume,
+    of_queue: timedelta | None,
+    of_consumer: timedelta | None,
+    expected: timedelta,
+) -> None:
+    options: dict[str, Any] = {} if of_queue is None else {"lease": of_queue}
+    queue = open_queue("orders", **options)
+    queue.offer("a", 1)
+    with consume(queue, lease=of_consumer):
+        scene = stage.next()
+        assert scene.delivery.lease_until == START + expected
+        scene.end()
+
+
+def test_a_consumer_refuses_a_lease_of_nothing(queue: QueueFace, consume: Consume) -> None:
+    with pytest.raises(ValueError, match="lease must be at least one millisecond"):
+        consume(queue, lease=0 * SECOND)
 
 
 def test_all_leases_are_extended_in_one_statement(
@@ -55,7 +97,7 @@ def test_all_leases_are_extended_in_one_statement(
     for times in range(1, 4):
         advance_and_await_extension(queue, "0", clock)
         ends = {snapshot(queue, str(n)).leased_until for n in range(20)}
-        assert ends == {clock.now() + DEFAULT_LEASE}
+        assert ends == {clock.now() + CONSUMER_LEASE}
         assert ledger["extend"] == times
 
 
@@ -223,7 +265,7 @@ def test_the_clock_jumps_past_the_lease_while_a_handler_runs(
     consume(queue)
     scene = stage.next()
     clock.advance(DAY)
-    until_leased(queue, "a", clock.now() + DEFAULT_LEASE)
+    until_leased(queue, "a", clock.now() + CONSUMER_LEASE)
     if not scene.cancelled:
         scene.end()
     while queue.contains("a"):

@@ -11,8 +11,8 @@ from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import Consume, OpenQueue
 from duequeue.contract.logs import messages_of
 from duequeue.contract.phrases import (
+    CONSUMER_LEASE,
     DAY,
-    DEFAULT_LEASE,
     HOUR,
     PATIENCE,
     SECOND,
@@ -136,8 +136,8 @@ def test_leases_are_kept_alive_during_the_grace(
     stopping = in_background(consumer.stop)
     until(lambda: queue.stats().due == 1)
     for _ in range(4):
-        clock.advance(DEFAULT_LEASE / 2)
-        until_leased(queue, "runs", clock.now() + DEFAULT_LEASE)
+        clock.advance(CONSUMER_LEASE / 2)
+        until_leased(queue, "runs", clock.now() + CONSUMER_LEASE)
     scene.end()
     stopping.result(PATIENCE)
     assert queue.read("runs") is None

@@ -9,6 +9,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 from duequeue import AsyncConsumer, AsyncDelivery, AsyncQueue, Consumer, Delivery, Message, Queue
+from duequeue.contract.faces import QueueFace
+from duequeue.contract.fixtures import Consume
 from duequeue.contract.phrases import PATIENCE, PickyCodec
 from duequeue.contract.stage import until
 
@@ -166,3 +168,48 @@ def test_whatever_may_return_an_awaitable_is_accepted_by_an_event_loop() -> None
                 assert not await queue.contains("a"), handler
 
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+@pytest.mark.parametrize("takes", [0, 2])
+def test_a_handler_with_the_wrong_number_of_arguments_is_refused_at_once(
+    queue: QueueFace, takes: int
+) -> None:
+    def nothing() -> None:
+        raise AssertionError
+
+    def two(delivery: object, total: object) -> None:
+        raise AssertionError(delivery, total)
+
+    handler: Any = two if takes else nothing
+    shown = "delivery, total" if takes else "nothing"
+    decorate: Any = queue
+    for use in (decorate.consume, decorate.handler, decorate.handler(concurrency=1)):
+        with pytest.raises(TypeError, match=f"must accept one argument.* but it takes {shown}"):
+            use(handler)
+
+
+def test_a_decorator_may_supply_the_other_arguments(queue: QueueFace, consume: Consume) -> None:
+    handled: list[object] = []
+
+    def charge(delivery: Any, total: int) -> None:
+        handled.append((delivery.key, total))
+
+    @wraps(charge)
+    def with_total(delivery: Any) -> None:
+        charge(delivery, 40)
+
+    queue.offer("a", 1)
+    consume(queue, with_total)
+    until(lambda: handled == [("a", 40)])
+
+
+def test_a_handler_of_a_queue_that_is_not_open_yet_is_for_a_worker() -> None:
+    @AsyncQueue.open("memory:", "orders").handler(concurrency=2)
+    async def charge(delivery: AsyncDelivery[Any]) -> str:
+        return "charged"
+
+    assert charge.options == {"concurrency": 2}
+    assert charge.opening is not None
+    assert charge.opening.name == "orders"
+    with pytest.raises(RuntimeError, match="run this handler with `duequeue worker`"):
+        charge.consume()

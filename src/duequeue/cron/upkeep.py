@@ -10,12 +10,13 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from duequeue.cron.plans import Plan
 from duequeue.drive.actions import Flow
-from duequeue.errors import QueueClosed, StoreError
+from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
 from duequeue.flows.context import Context
 from duequeue.headers import encode_headers
 from duequeue.instants import MILLISECOND, from_millis, to_millis
 from duequeue.message import checked_payload
 from duequeue.port.cron_table import CronLook, CronRow, Installation, Installed, Standing, Tick
+from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.tick import ConfigHash, CronMessage, tick_key
 
@@ -59,7 +60,9 @@ class Upkeep(Generic[T]):
             raise
         except StoreError as error:
             # The cause is left out, because a driver's message is long and would come every time.
-            logger.warning("%s: this run failed and will be repeated: %s", self._name, error)
+            if not (isinstance(error, StoreUnavailable) and context.contact.is_lost):
+                words = "%s: this run failed and will be repeated: %s"
+                logger.warning(words, self._name, one_line(error))
             return self._after_failure(now)
         except Exception:
             logger.exception("%s: this run failed and will be repeated", self._name)

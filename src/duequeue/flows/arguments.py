@@ -1,6 +1,8 @@
 """Arguments of the faces, checked and turned into milliseconds."""
 
+import inspect
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, TypeAlias
 
 from duequeue.backoff import Backoff
@@ -22,6 +24,18 @@ from duequeue.verdict import Rules
 ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
 
 _MOST = 2**31 - 1
+
+# With the usual backoff, the 25th failure of a message comes about ten hours after the first.
+CONSUMER_MAX_ATTEMPTS = 25
+
+
+class Default(Enum):
+    """An argument that was not given, where None has a meaning of its own."""
+
+    DEFAULT = "default"
+
+
+DEFAULT = Default.DEFAULT
 
 
 def due_millis(due: datetime | timedelta | None, now: int) -> int:
@@ -79,11 +93,29 @@ def timeout_millis(timeout: timedelta | float) -> float:
 
 def check_workers(handler: object, concurrency: int, batch: int) -> None:
     """Raise unless a consumer can work with these."""
-    if not callable(handler):
-        raise TypeError(f"handler must be a function of a delivery, not {handler!r}")
+    check_handler(handler)
     for argument, value in (("concurrency", concurrency), ("batch", batch)):
         if type(value) is not int or value < 1:
             raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")
+
+
+def check_handler(handler: object) -> None:
+    """Raise unless a handler can be called with one argument, so far as Python knows."""
+    if not callable(handler):
+        raise TypeError(f"handler must be a function of a delivery, not {handler!r}")
+    try:
+        # Of a decorated function, what counts is what its decorator accepts.
+        signature = inspect.signature(handler, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return  # some functions that are written in C have none
+    try:
+        signature.bind(None)
+    except TypeError:
+        name = getattr(handler, "__qualname__", repr(handler))
+        takes = ", ".join(signature.parameters) or "nothing"
+        raise TypeError(
+            f"handler {name} must accept one argument, the delivery, but it takes {takes}"
+        ) from None
 
 
 def check_grace(grace: timedelta) -> None:
@@ -142,17 +174,24 @@ def checked_clock(clock: Clock) -> Clock:
 
 def checked_rules(
     backoff: Backoff | None,
-    max_attempts: int | None,
+    max_attempts: int | Default | None,
     max_attempts_of_queue: int | None,
     *,
     timeout: timedelta | None,
     retry_on: ExceptionTypes | None,
     bury_on: ExceptionTypes,
 ) -> Rules:
-    """Return what a consumer does about failures."""
+    """Return what a consumer does about failures.
+
+    Without a limit of its own, it has the queue's. Without either, it has the default, because a
+    message that always fails would otherwise be tried for ever.
+    """
     if backoff is not None and not isinstance(backoff, Backoff):
         raise TypeError(f"backoff must be a Backoff, not {backoff!r}")
-    own = checked_max_attempts(max_attempts)
+    if isinstance(max_attempts, Default):
+        attempts: int | None = max_attempts_of_queue or CONSUMER_MAX_ATTEMPTS
+    else:
+        attempts = checked_max_attempts(max_attempts)
     if timeout is not None:
         positive_millis(timeout, "timeout")
     retried = None if retry_on is None else _exception_types(retry_on, "retry_on")
@@ -160,7 +199,6 @@ def checked_rules(
     if both := set(retried or ()) & set(buried):
         names = ", ".join(sorted(each.__name__ for each in both))
         raise ValueError(f"retry_on and bury_on must not both name {names}")
-    attempts = max_attempts_of_queue if own is None else own
     return Rules(backoff or Backoff(), attempts, retried, buried, timeout)
 
 
@@ -173,6 +211,11 @@ def _exception_types(types: ExceptionTypes, argument: str) -> tuple[type[BaseExc
                 f"{argument} must be an exception type or a tuple of exception types, not {types!r}"
             )
     return found
+
+
+def consumer_lease_millis(lease: timedelta | None) -> int | None:
+    """Return for how long a consumer leases; None means as the queue says."""
+    return None if lease is None else positive_millis(lease, "lease")
 
 
 def delay_millis(delay: timedelta) -> int:

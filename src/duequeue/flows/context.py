@@ -16,6 +16,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.message import BurialNotice
 from duequeue.port.alerts import Alerts
 from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
+from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
@@ -47,8 +48,10 @@ class Context(Generic[T]):
     events: Events
     group_commit: GroupCommit | None
     alerts: Alerts | None
+    contact: StoreContact
     retry: RetryPolicy
     lease: int
+    consumer_lease: int
     poll_interval: int
     max_attempts: int | None
     on_buried: Callable[[BurialNotice[T]], None] | None = None
@@ -56,15 +59,17 @@ class Context(Generic[T]):
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""
-        return retrying(self.retry, operation)
+        return retrying(self.retry, operation, contact=self.contact)
 
     def run_long(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation that may touch every message, so its time is not limited."""
-        return retrying(self.retry, operation, try_seconds=inf)
+        return retrying(self.retry, operation, try_seconds=inf, contact=self.contact)
 
     def consume(self, operation: Operation[R], gives_up_at: float = inf) -> Flow[R]:
         """Run an operation that polls or settles, and so must not wait for offers."""
-        return retrying(self.retry, operation, gives_up_at=gives_up_at, consumes=True)
+        return retrying(
+            self.retry, operation, gives_up_at=gives_up_at, consumes=True, contact=self.contact
+        )
 
     def consume_from_now(
         self, operation: Callable[[int], Steps[R]], try_seconds: float | None = None
@@ -74,7 +79,9 @@ class Context(Generic[T]):
         It is given the instant of each try, because retries must not eat into a lease.
         """
         one_try = partial(self._one_try, operation)
-        return retrying(self.retry, one_try, try_seconds=try_seconds, consumes=True)
+        return retrying(
+            self.retry, one_try, try_seconds=try_seconds, consumes=True, contact=self.contact
+        )
 
     def _one_try(self, operation: Callable[[int], Steps[R]]) -> Steps[tuple[R, int]]:
         """Make one try of an operation that begins something now."""
@@ -112,6 +119,10 @@ class Context(Generic[T]):
         self.bell.ring_all()
         if self.alerts is not None:
             self.alerts.close()
+
+    def for_consumer(self, lease: int | None) -> "Context[T]":
+        """Return the context of a consumer, whose polls may lease for another time."""
+        return replace(self, lease=self.consumer_lease if lease is None else lease)
 
     @property
     def is_borrowed(self) -> bool:

@@ -69,7 +69,8 @@ def store_records(
     is_soon = context.is_soon(min(records, key=_due_at).due_at, now)
     sender = context.sender() if is_soon else None
     store = partial(context.store.offer, records, now, sender=sender, hurried=hurried)
-    outcomes = yield from retrying(RetryPolicy.never() if hurried else context.retry, store)
+    policy = RetryPolicy.never() if hurried else context.retry
+    outcomes = yield from retrying(policy, store, contact=context.contact)
     changed = [
         record.due_at
         for record, outcome in zip(records, outcomes, strict=True)

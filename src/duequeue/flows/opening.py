@@ -1,5 +1,6 @@
 """Opening a queue: check every argument first, then make the store ready."""
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -10,6 +11,7 @@ from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
+from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
     checked_clock,
@@ -24,6 +26,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.store import Backend
+from duequeue.process.contact import StoreContact, contact_with
 from duequeue.process.shared import Shared
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
@@ -46,6 +49,17 @@ class QueueOptions(TypedDict, total=False):
     retention: Retention | None
 
 
+DEFAULT_LEASE = timedelta(minutes=5)
+# A consumer extends its leases while it lives. So it needs less, and the messages of one that was
+# killed come again sooner.
+CONSUMER_LEASE = timedelta(minutes=1)
+
+# A warning of other payload types counts messages up to here, so that it is cheap.
+MOST_COUNTED = 10_000
+
+logger = logging.getLogger("duequeue.opening")
+
+_warned_of: set[tuple[str, str]] = set()
 _bells = Shared(Bell)
 _next_looks = Shared(NextLook)
 
@@ -60,6 +74,7 @@ class Opening(Generic[T]):
     clock: Clock
     retry: RetryPolicy
     lease: int
+    consumer_lease: int
     poll_interval: int
     max_attempts: int | None
     migrate: bool
@@ -76,9 +91,12 @@ class Opening(Generic[T]):
             migrate=self.migrate,
             history=self.history,
         )
-        store = yield from retrying(self.retry, open_store, try_seconds=inf)
+        contact = contact_with(self.backend.place, self.backend.address)
+        store = yield from retrying(self.retry, open_store, try_seconds=inf, contact=contact)
         now = millis_of(self.clock)
-        yield from retrying(self.retry, partial(store.prepare_history, now()))
+        prepare_history = partial(store.prepare_history, now())
+        yield from retrying(self.retry, prepare_history, contact=contact)
+        yield from self._warn_of_other_types(contact)
         place = (self.backend.place, kind)
         # A queue with a clock of its own must not wait for the looks of other queues.
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
@@ -100,12 +118,43 @@ class Opening(Generic[T]):
             events=Events(),
             group_commit=GroupCommit(),
             alerts=self.backend.alerts(kind, on_alert),
+            contact=contact,
             retry=self.retry,
             lease=self.lease,
+            consumer_lease=self.consumer_lease,
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
             cleaning=None if self.retention is None else Cleaning(self.retention),
         )
+
+    def _warn_of_other_types(self, contact: StoreContact) -> Flow[None]:
+        """Log once if the name exists with another payload type, which is easily a mistake."""
+        name, own = (self.backend.place, self.name), self.codec.type_name
+        if name in _warned_of:
+            return
+        count = partial(self.backend.count_types, self.name, MOST_COUNTED)
+        try:
+            types: dict[str, int] = yield from retrying(self.retry, count, contact=contact)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return  # such as a login that may not look at messages; it can still offer some
+        if types.get(own, 0) > 0 and sum(types.values()) == types[own]:
+            return  # the others are empty, and may be left over from a mistake of long ago
+        if types:
+            _warned_of.add(name)
+            words = (
+                "queue %r has several payload types, which never see each other's messages: %s. "
+                "It was opened here with the type %r; if that is not meant, give its codec"
+            )
+            shown = ", ".join(f"{each!r} with {_live(number)}" for each, number in types.items())
+            logger.warning(words, self.name, shown, own)
+
+
+def _live(number: int) -> str:
+    if number >= MOST_COUNTED:
+        return f"{MOST_COUNTED:,} live messages or more"
+    return f"{number:,} live {'message' if number == 1 else 'messages'}"
 
 
 def checked(  # noqa: PLR0913 - the options of a queue
@@ -122,7 +171,11 @@ def checked(  # noqa: PLR0913 - the options of a queue
     history: bool,
     retention: Retention | None = None,
 ) -> Opening[Any]:
-    """Check the arguments of `open`."""
+    """Check the arguments of `open`.
+
+    Consumers lease for as long as the caller says, and for less if the caller says nothing.
+    """
+    for_consumers = CONSUMER_LEASE if lease is DEFAULT_LEASE else lease
     return Opening(
         backend=backend,
         name=checked_name(name),
@@ -130,6 +183,7 @@ def checked(  # noqa: PLR0913 - the options of a queue
         clock=checked_clock(SystemClock() if clock is None else clock),
         retry=checked_retry(RetryPolicy() if retry is None else retry),
         lease=positive_millis(lease, "lease"),
+        consumer_lease=positive_millis(for_consumers, "lease"),
         poll_interval=positive_millis(poll_interval, "poll_interval"),
         max_attempts=checked_max_attempts(max_attempts),
         migrate=checked_flag(migrate, "migrate"),

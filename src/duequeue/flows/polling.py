@@ -21,6 +21,7 @@ from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant
 from duequeue.port.store import Burial, Claimed, Expiry, Operation, Steps
+from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
@@ -151,12 +152,13 @@ def _look(
         try:
             claim = partial(_claim, context, limit - len(found), token)
             claimed, now = yield from retrying(
-                policy, claim, gives_up_at=gives_up_at, consumes=True
+                policy, claim, gives_up_at=gives_up_at, consumes=True, contact=context.contact
             )
-        except StoreError:
+        except StoreError as error:
             if not found:
                 raise
-            logger.exception("queue %r: could not look for more", context.name)
+            words = "queue %r: could not look for more messages: %s"
+            logger.warning(words, context.name, one_line(error))
             break
         claims += 1
         good, burials, expired = _sort_out(context, claimed, now)
@@ -168,24 +170,42 @@ def _look(
         try:
             if burials:
                 bury = partial(context.store.bury, burials, now)
-                won = yield from _once(bury, gives_up_at)
-                emit_buried(context, claimed, burials, won)
+                won = yield from _once(context, bury, gives_up_at)
+                _report_burials(context, claimed, burials, won)
             if expired:
                 many_more = len(expired) == len(claimed)
                 yield from _expire(context, expired, now, gives_up_at, many_more=many_more)
-        except StoreError:
+        except StoreError as error:
             # They stay leased and come again, so what was claimed with them need not wait.
             removed = len(burials) + len(expired)
-            logger.exception("queue %r: could not remove %d messages", context.name, removed)
+            words = "queue %r: could not remove %d messages, which come again: %s"
+            logger.warning(words, context.name, removed, one_line(error))
             break
     if claims > 1:  # a later claim may have found earlier messages
         found.sort(key=_place)
     return [wrap(*each) for each in found]
 
 
-def _once(operation: Operation[R], gives_up_at: float) -> Flow[R]:
+def _report_burials(
+    context: Context[T], claimed: list[Claimed], burials: list[Burial], won: set[int]
+) -> None:
+    """Log the burials that won, which nobody has asked for, and notify the listeners."""
+    for burial in burials:
+        if burial.lease.id in won:
+            words = "queue %r: buried %r: %s"
+            logger.error(words, context.name, burial.lease.key, " ".join(burial.reason.split()))
+    emit_buried(context, claimed, burials, won)
+
+
+def _once(context: Context[T], operation: Operation[R], gives_up_at: float) -> Flow[R]:
     """Run an operation that is not worth another try."""
-    return retrying(RetryPolicy.never(), operation, gives_up_at=gives_up_at, consumes=True)
+    return retrying(
+        RetryPolicy.never(),
+        operation,
+        gives_up_at=gives_up_at,
+        consumes=True,
+        contact=context.contact,
+    )
 
 
 def _expire(
@@ -196,9 +216,10 @@ def _expire(
         token = secrets.randbits(62) + 1
         until = now + context.lease
         claim = partial(context.store.claim_expired, EXPIRED_AT_ONCE, now, until, token)
-        expired = expired + (yield from _once(claim, gives_up_at))
+        expired = expired + (yield from _once(context, claim, gives_up_at))
     expired.sort(key=_key)
-    won = yield from _once(partial(context.store.expire, expired, now), gives_up_at)
+    expire = partial(context.store.expire, expired, now)
+    won = yield from _once(context, expire, gives_up_at)
     emit_expired(context, expired, won)
 
 

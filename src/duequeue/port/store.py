@@ -339,6 +339,12 @@ class Backend(Protocol):
     ) -> Steps[Store]:
         """Open the store of one kind of message."""
 
+    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
+        """Return the payload types of a queue name with their live messages, at most `most` each.
+
+        Return nothing if there is only one type, as nearly always. This is at most one statement.
+        """
+
     def open_history(self, *, migrate: bool) -> Steps[HistoryTable]:
         """Open the history of all kinds."""
 

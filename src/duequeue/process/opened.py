@@ -7,8 +7,8 @@ class Opened:
     """Refuses to be made by its class, to be pickled and to be copied."""
 
     def __new__(cls, *parts: object, **options: object) -> Self:
-        """Refuse what users would give to `open`; `open` itself gives three parts."""
-        if len(parts) != 3 or isinstance(parts[0], str) or options:  # noqa: PLR2004 - see above
+        """Refuse what users would give to `open`; `open` itself gives three parts or four."""
+        if len(parts) not in {3, 4} or isinstance(parts[0], str) or options:
             raise TypeError(f"use {cls.__name__}.open(url, name), with the same options")
         return super().__new__(cls)
 

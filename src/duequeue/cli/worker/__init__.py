@@ -1,85 +1,177 @@
-"""`duequeue worker` passes messages to a function until it is stopped."""
+"""`duequeue worker` passes messages to handlers until it is stopped."""
 
 import argparse
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from duequeue.cli.address import add_url
-from duequeue.cli.handler_path import load
-from duequeue.cli.worker.alone import work_alone
+from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.durations import backoff, duration
+from duequeue.cli.worker.alone import prepared, work_alone
 from duequeue.cli.worker.crew import work_together
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.codec import CODECS
-from duequeue.flows.arguments import check_workers
+from duequeue.flows.arguments import CONSUMER_MAX_ATTEMPTS, DEFAULT
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser(
         "worker",
-        help="pass messages to a function when they are due",
-        description="Pass messages to a function when they are due. On SIGTERM or Ctrl-C, the "
-        "worker lets running handlers finish and gives the other messages back; a second signal "
-        "stops it at once.",
+        help="pass messages to functions when they are due",
+        description="Pass messages to functions when they are due. A function that is decorated "
+        "with @queue.handler brings its queue and its options, which the arguments below override. "
+        "On SIGTERM or Ctrl-C, the worker lets running handlers finish and gives the other "
+        "messages back; a second signal stops it at once.",
     )
     parser.add_argument(
-        "handler", metavar="module:function", help="the handler, which is a def or an async def"
+        "handlers",
+        metavar="module[:function]",
+        nargs="+",
+        help="a handler, which is a def or an async def, or a module whose decorated handlers "
+        "are all served",
     )
-    add_url(parser)
-    parser.add_argument("--queue", required=True, metavar="NAME", help="the queue's name")
+    _add_queue(parser)
+    _add_consumer(parser)
+    _add_process(parser)
+    parser.set_defaults(run=partial(run, parser))
+
+
+def _add_queue(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--codec", choices=CODECS, default="json", help="the codec of the payloads (default: json)"
+        "--url",
+        help=f"the database, such as postgresql://host/name (default: the handler's own, "
+        f"or ${URL_VARIABLE})",
     )
-    for name, number, about in (
-        ("--concurrency", 8, "how many handlers run at a time, in each process (default: 8)"),
-        ("--batch", 100, "how many messages each process fetches ahead (default: 100)"),
-        ("--max-attempts", None, "bury a message that fails N times (default: no limit)"),
-        ("--processes", 1, "how many processes to run (default: 1)"),
-    ):
-        parser.add_argument(name, type=int, default=number, metavar="N", help=about)
-    for name, seconds, about in (
-        (
-            "--lease",
-            300,
-            "seconds after which a dead worker's messages are delivered again (default: 300)",
-        ),
-        ("--poll-interval", 3, "seconds between regular looks at the database (default: 3)"),
-        ("--grace", 30, "seconds that handlers get to finish after the first signal (default: 30)"),
-    ):
-        parser.add_argument(
-            name, type=_seconds, default=timedelta(seconds=seconds), metavar="SECONDS", help=about
-        )
-    parser.add_argument("--history", action="store_true", help="keep a row of each settled message")
-    parser.set_defaults(run=run)
+    parser.add_argument("--queue", metavar="NAME", help="the queue's name")
+    parser.add_argument(
+        "--codec",
+        type=_codec,
+        metavar="CODEC",
+        help="the codec of the payloads: json, text, bytes, or module:Class for a payload type or "
+        "a codec (default: the handler's own, or json)",
+    )
+    parser.add_argument(
+        "--poll-interval",
+        type=duration,
+        metavar="DURATION",
+        help="the time between regular looks at the database (default: 3s)",
+    )
+    parser.add_argument(
+        "--history", action="store_true", default=None, help="keep a row of each settled message"
+    )
 
 
-def run(given: argparse.Namespace) -> int:
+def _add_consumer(parser: argparse.ArgumentParser) -> None:
+    for name, about in (
+        ("--concurrency", "how many calls of each handler run at a time in a process (default: 8)"),
+        ("--batch", "how many messages each process fetches ahead (default: 100)"),
+    ):
+        parser.add_argument(name, type=int, metavar="N", help=about)
+    parser.add_argument(
+        "--max-attempts",
+        type=_max_attempts,
+        default=DEFAULT,
+        metavar="N",
+        help="bury a message that fails N times, or `none` for no limit "
+        f"(default: the queue's own, or {CONSUMER_MAX_ATTEMPTS})",
+    )
+    parser.add_argument(
+        "--backoff",
+        type=backoff,
+        metavar="FIRST[:LONGEST]",
+        help="how long a message waits after its first failure, and at most (default: 1s:1h)",
+    )
+    parser.add_argument(
+        "--lease",
+        type=duration,
+        metavar="DURATION",
+        help="after which time a dead worker's messages are delivered again, such as 5m "
+        "(default: the queue's own, or 1m)",
+    )
+
+
+def _add_process(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--processes", type=int, default=1, metavar="N", help="how many processes (default: 1)"
+    )
+    parser.add_argument(
+        "--grace",
+        type=duration,
+        default=timedelta(seconds=30),
+        metavar="DURATION",
+        help="how long handlers may go on after the first signal (default: 30s)",
+    )
+    parser.add_argument(
+        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print no status line")
+    parser.add_argument(
+        "--health-port",
+        type=_health,
+        metavar="[HOST:]PORT",
+        help="answer HTTP requests here with 200 while the worker works, and with 503 otherwise "
+        "(host: 127.0.0.1)",
+    )
+
+
+def run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Check the arguments, then work until stopped."""
     if given.processes < 1:
         raise ValueError(f"processes must be a whole number above 0, not {given.processes}")
-    if "://" in given.queue:  # it is not shown, because it may hold a password
+    for place in given.handlers:
+        if "://" in place:
+            parser.error(f"unrecognized arguments: {place}")
+    if given.queue is not None and "://" in given.queue:  # it may hold a password
         raise ValueError("queue must be a name, not a URL; give the database with --url")
-    check_workers(load(given.handler), given.concurrency, given.batch)
     settings = WorkerSettings(
-        handler=given.handler,
+        handlers=tuple(given.handlers),
         url=given.url,
         queue=given.queue,
         codec=given.codec,
         concurrency=given.concurrency,
         batch=given.batch,
         max_attempts=given.max_attempts,
+        backoff=given.backoff,
         lease=given.lease,
         poll_interval=given.poll_interval,
-        grace=given.grace,
         history=given.history,
+        grace=given.grace,
+        log_level=given.log_level,
+        quiet=given.quiet,
+        health=given.health_port,
     )
+    services = prepared(settings)
     if given.processes == 1:
-        return work_alone(settings)
-    return work_together(settings, given.processes)
+        return work_alone(settings, services)
+    return work_together(settings, services, given.processes)
 
 
-def _seconds(text: str) -> timedelta:
+def _codec(text: str) -> str:
+    if text not in CODECS and ":" not in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither json, text, bytes nor of the form module:Class"
+        )
+    return text
+
+
+def _max_attempts(text: str) -> int | None:
+    if text.lower() == "none":
+        return None
     try:
-        return timedelta(seconds=float(text))
-    except (ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from error
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `none`") from error
+
+
+def _health(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    try:
+        number = int(port)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, nor host:port") from error
+    if not 0 <= number < 2**16:
+        raise argparse.ArgumentTypeError(f"{number} is not a port")
+    return host.strip("[]") or "127.0.0.1", number

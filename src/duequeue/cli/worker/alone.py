@@ -8,17 +8,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
 from time import monotonic
-from typing import Any
 
-from duequeue.backends import backend_for
-from duequeue.cli.handler_path import load
 from duequeue.cli.stop_requests import StopRequest, StopRequests, listening_to_signals
 from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.beginning import start_unless_stopped
-from duequeue.cli.worker.serving import RunningConsumer, running_consumer
+from duequeue.cli.worker.django_support import set_up_django
+from duequeue.cli.worker.health import STARTING, health_endpoint, problem_of
+from duequeue.cli.worker.services import Service, addresses, find_services, queue_names
+from duequeue.cli.worker.serving import RunningConsumer, running_consumers
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
-from duequeue.cli.worker.tally import Counter, Tally
+from duequeue.cli.worker.tally import Counter, Report, Tally
 
 REPORT_SECONDS = 0.5
 STOPPING_REPORT_SECONDS = 0.05
@@ -26,42 +26,58 @@ STOPPING_REPORT_SECONDS = 0.05
 HARD_STOP_SECONDS = 5.0
 
 
-def work_alone(settings: WorkerSettings) -> int:
+def prepared(settings: WorkerSettings) -> list[Service]:
+    """Set up the log and Django, and import the handlers."""
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    set_up_django()
+    return find_services(settings)
+
+
+def work_alone(settings: WorkerSettings, services: list[Service]) -> int:
     """Consume in this process, with a status line."""
-    handler = load(settings.handler)
-    terminal = Terminal()
-    with listening_to_signals() as signals, terminal.shared():
-        terminal.print(f"consuming {settings.queue} at {backend_for(settings.url).address}")
-        status = Status(settings.queue, terminal)
-        status.finish(consume(settings, handler, signals, status.update))
+    terminal = Terminal(sys.stderr, quiet=settings.quiet)
+    last = Report(Tally(), STARTING)
+
+    def report(new: Report) -> None:
+        nonlocal last
+        last = new
+        status.update(new.tally)
+
+    with (
+        listening_to_signals() as signals,
+        terminal.shared(),
+        health_endpoint(settings.health, lambda: last.problem),
+    ):
+        names = queue_names(services)
+        terminal.print(f"consuming {names} at {addresses(services)}")
+        status = Status(names, terminal)
+        status.finish(consume(services, settings.grace, signals, report))
     return 0
 
 
 def consume(
-    settings: WorkerSettings,
-    handler: Callable[..., Any],
+    services: list[Service],
+    grace: timedelta,
     requests: StopRequests,
-    report: Callable[[Tally], None],
+    report: Callable[[Report], None],
 ) -> Tally:
     """Consume until asked to stop, and return the final counts."""
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     counter = Counter()
     with ExitStack() as started:
-        consumer, request = start_unless_stopped(
-            lambda: started.enter_context(running_consumer(settings, handler, counter)), requests
+        consumers, request = start_unless_stopped(
+            lambda: started.enter_context(running_consumers(services, counter)), requests
         )
-        if consumer is not None:
-            reporter = _reporter(report, counter, consumer)
-            _run_until_stopped(consumer, requests, request, settings.grace, reporter)
+        if consumers is not None:
+
+            def report_now() -> None:
+                tally = counter.tally(consumers.in_hand)
+                report(Report(tally, problem_of(consumers, services)))
+
+            _run_until_stopped(consumers, requests, request, grace, report_now)
     return counter.tally(0)
-
-
-def _reporter(
-    report: Callable[[Tally], None], counter: Counter, consumer: RunningConsumer
-) -> Callable[[], None]:
-    return lambda: report(counter.tally(consumer.in_hand))
 
 
 def _run_until_stopped(
@@ -94,6 +110,8 @@ def _stop(consumer: RunningConsumer, grace: timedelta) -> threading.Thread:
 
 def _exit_now() -> None:
     """End a process whose handlers keep it from stopping."""
-    print("duequeue: a handler cannot be stopped, so its messages wait for their leases to end")
+    words = "duequeue: a handler cannot be stopped, so its messages wait for their leases to end"
+    print(words, file=sys.stderr)
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(1)

@@ -11,9 +11,7 @@ from multiprocessing.context import SpawnProcess
 from time import monotonic
 from typing import Any
 
-from duequeue.backends import backend_for
 from duequeue.backoff import Backoff
-from duequeue.cli.handler_path import load
 from duequeue.cli.stop_requests import (
     Signals,
     SignalsAndParent,
@@ -22,31 +20,43 @@ from duequeue.cli.stop_requests import (
     signals_blocked,
 )
 from duequeue.cli.terminal import Terminal
-from duequeue.cli.worker.alone import HARD_STOP_SECONDS, REPORT_SECONDS, consume
+from duequeue.cli.worker.alone import HARD_STOP_SECONDS, REPORT_SECONDS, consume, prepared
 from duequeue.cli.worker.beginning import start_unless_stopped
+from duequeue.cli.worker.health import STARTING, health_endpoint
+from duequeue.cli.worker.services import Service, addresses, queue_names
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
-from duequeue.cli.worker.tally import Tally
+from duequeue.cli.worker.tally import Report, Tally
 from duequeue.errors import DueQueueError
-from duequeue.queue import Queue
+from duequeue.queue import open_queue
 
 # Each process that dies younger than this makes the pause before the next start longer.
 SHORT_LIFE_SECONDS = 10.0
+# A process that has not reported for this long does not work.
+SILENT_SECONDS = 15.0
 PAUSES = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=30))
 
 _spawn = multiprocessing.get_context("spawn")
 
 
-def work_together(settings: WorkerSettings, processes: int) -> int:
+def work_together(settings: WorkerSettings, services: list[Service], processes: int) -> int:
     """Consume in several processes, with one status line."""
-    load(settings.handler)
-    terminal = Terminal()
-    with listening_to_signals() as signals, terminal.shared():
-        address = backend_for(settings.url).address
-        terminal.print(f"consuming {settings.queue} at {address} in {processes} processes")
-        status = Status(settings.queue, terminal)
+    terminal = Terminal(sys.stderr, quiet=settings.quiet)
+    workers: WorkerProcesses | None = None
+
+    def problem() -> str:
+        return STARTING if workers is None else workers.problem()
+
+    with (
+        listening_to_signals() as signals,
+        terminal.shared(),
+        health_endpoint(settings.health, problem),
+    ):
+        names = queue_names(services)
+        terminal.print(f"consuming {names} at {addresses(services)} in {processes} processes")
+        status = Status(names, terminal)
         # An error of the database is reported once, here, and the tables are created once.
-        _, request = start_unless_stopped(partial(_open_once, settings), signals)
+        _, request = start_unless_stopped(partial(_open_once, services), signals)
         if request is not None:
             status.finish(Tally())
             return 0
@@ -58,8 +68,10 @@ def work_together(settings: WorkerSettings, processes: int) -> int:
     return workers.exit_status
 
 
-def _open_once(settings: WorkerSettings) -> None:
-    Queue.open(settings.url, settings.queue, **settings.opening()).close()
+def _open_once(services: list[Service]) -> None:
+    for service in services:
+        if service.queue is None:  # otherwise its module has opened it
+            open_queue(service.opening).close()
 
 
 @dataclass
@@ -69,7 +81,8 @@ class WorkerProcess:
     process: SpawnProcess
     pipe: "Connection[Any, Any]"
     started_at: float
-    tally: Tally = field(default_factory=Tally)
+    report: Report = field(default_factory=lambda: Report(Tally(), STARTING))
+    reported_at: float = field(default_factory=monotonic)
 
 
 class WorkerProcesses:
@@ -77,6 +90,7 @@ class WorkerProcesses:
 
     def __init__(self, settings: WorkerSettings, size: int) -> None:
         self._settings = settings
+        self._size = size
         self._workers: list[WorkerProcess] = []
         self._tally_of_the_dead = Tally()
         self._short_lives = 0
@@ -92,7 +106,18 @@ class WorkerProcesses:
 
     def tally(self) -> Tally:
         """Return the counts of all processes, including the dead ones."""
-        return sum((worker.tally for worker in self._workers), self._tally_of_the_dead)
+        living = (worker.report.tally for worker in self._workers)
+        return sum(living, self._tally_of_the_dead)
+
+    def problem(self) -> str:
+        """Return what is wrong with one of the processes, or nothing."""
+        workers = list(self._workers)
+        if len(workers) < self._size:
+            return f"{len(workers)} of {self._size} processes run"
+        for worker in workers:
+            if monotonic() - worker.reported_at > SILENT_SECONDS:
+                return f"process {worker.process.pid} does not answer"
+        return next((each.report.problem for each in workers if each.report.problem), "")
 
     def handle_events(self, signals: Signals) -> None:
         """Wait a moment for signals, reports and exits, and handle those that come."""
@@ -131,7 +156,7 @@ class WorkerProcesses:
         worker.process.join()
         worker.pipe.close()
         self._workers.remove(worker)
-        self._tally_of_the_dead += replace(worker.tally, in_hand=0)
+        self._tally_of_the_dead += replace(worker.report.tally, in_hand=0)
         code, pid = worker.process.exitcode, worker.process.pid
         if self._request is not None:
             self.exit_status = self.exit_status or int(code != 0)
@@ -156,7 +181,8 @@ def _read_reports(worker: WorkerProcess) -> None:
     """Read the counts that a process has reported so far."""
     with suppress(EOFError, OSError):  # it has died, and its sentinel will be ready
         while worker.pipe.poll():
-            worker.tally = worker.pipe.recv()
+            worker.report = worker.pipe.recv()
+            worker.reported_at = monotonic()
 
 
 def _send(worker: WorkerProcess, request: StopRequest) -> None:
@@ -167,15 +193,15 @@ def _send(worker: WorkerProcess, request: StopRequest) -> None:
 def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
     """Run as one of the processes."""
 
-    def report(tally: Tally) -> None:
+    def report(new: Report) -> None:
         with suppress(OSError):  # the parent is gone, which counts as a stop request
-            parent.send(tally)
+            parent.send(new)
 
-    terminal = Terminal()
+    terminal = Terminal(sys.stderr, quiet=settings.quiet)
     with listening_to_signals() as signals, terminal.shared():
         try:
             requests = SignalsAndParent(signals, parent)
-            last = consume(settings, load(settings.handler), requests, report)
+            last = consume(prepared(settings), settings.grace, requests, report)
         except (DueQueueError, ValueError) as error:
             sys.exit(f"duequeue: {error}")
-        report(last)
+        report(Report(last))

@@ -1,17 +1,19 @@
-"""A consumer that runs in this process, on threads or on an event loop."""
+"""The consumers that run in this process, on threads or on an event loop."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from duequeue.cli.handler_path import is_async
-from duequeue.cli.worker.settings import WorkerSettings
+from duequeue.cli.worker.django_support import with_fresh_connections
+from duequeue.cli.worker.services import Service
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.events.events import Listener
-from duequeue.queue import Queue
+from duequeue.opening_async import OpeningQueue
+from duequeue.queue import Queue, open_queue
 from duequeue.queue_async import AsyncQueue
 
 T = TypeVar("T")
@@ -24,47 +26,88 @@ class RunningConsumer(Protocol):
     def in_hand(self) -> int:
         """How many messages the consumer holds."""
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped."""
+
     def stop(self, grace: timedelta) -> None:
         """Stop the consumer, and return when it has stopped."""
 
 
-def running_consumer(
-    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> AbstractContextManager[RunningConsumer]:
-    """Open the queue and consume, on an event loop if the handler is asynchronous."""
-    consuming = _on_a_loop if is_async(handler) else _on_threads
-    return consuming(settings, handler, listener)
+class RunningConsumers:
+    """All consumers of a worker, which stop together."""
+
+    def __init__(self, consumers: Sequence[RunningConsumer]) -> None:
+        self._consumers = consumers
+
+    @property
+    def in_hand(self) -> int:
+        """How many messages they hold."""
+        return sum(consumer.in_hand for consumer in self._consumers)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether one of them has stopped."""
+        return any(consumer.stopped for consumer in self._consumers)
+
+    def stop(self, grace: timedelta) -> None:
+        """Stop all at once, and return when they have stopped."""
+        stopping = [
+            threading.Thread(target=consumer.stop, args=(grace,), daemon=True)
+            for consumer in self._consumers
+        ]
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join()
 
 
 @contextmanager
-def _on_threads(
-    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> Iterator[RunningConsumer]:
-    with Queue.open(settings.url, settings.queue, **settings.opening()) as queue:
-        queue.events.subscribe(listener)
-        with queue.consume(handler, **settings.consuming()) as consumer:
+def running_consumers(services: list[Service], listener: Listener) -> Iterator[RunningConsumers]:
+    """Open the queues and consume, on one event loop for all asynchronous handlers."""
+    with ExitStack() as open_things:
+        loop: Loop | None = None
+        running: list[RunningConsumer] = []
+        for service in services:
+            if is_async(service.function):
+                loop = loop or open_things.enter_context(Loop())
+                running.append(open_things.enter_context(_on_a_loop(loop, service, listener)))
+            else:
+                running.append(open_things.enter_context(_on_threads(service, listener)))
+        yield RunningConsumers(running)
+
+
+@contextmanager
+def _on_threads(service: Service, listener: Listener) -> Iterator[RunningConsumer]:
+    handler = with_fresh_connections(service.function)
+    with _queue_of(service) as queue:
+        unsubscribe = queue.events.subscribe(listener)
+        with queue.consume(handler, **service.options) as consumer:
             yield consumer
+        unsubscribe()
+
+
+def _queue_of(service: Service) -> AbstractContextManager[Queue[Any]]:
+    """Return the queue of the handler's module, which stays open, or one that will be closed."""
+    if service.queue is not None:
+        return nullcontext(service.queue)
+    return open_queue(service.opening)
 
 
 @contextmanager
-def _on_a_loop(
-    settings: WorkerSettings, handler: Callable[..., Any], listener: Listener
-) -> Iterator[RunningConsumer]:
-    """Run the loop on its own thread, so that a handler that blocks it does not block signals."""
-    loop = Loop()
+def _on_a_loop(loop: "Loop", service: Service, listener: Listener) -> Iterator[RunningConsumer]:
+    """Run on the loop's own thread, so that a handler that blocks it does not block signals."""
+    handler = with_fresh_connections(service.function)
 
     async def start() -> tuple[AsyncQueue[Any], AsyncConsumer[Any]]:
-        queue = await AsyncQueue.open(settings.url, settings.queue, **settings.opening())
+        queue = await OpeningQueue(service.opening, AsyncQueue[Any])
         queue.events.subscribe(listener)
-        return queue, queue.consume(handler, **settings.consuming())
+        return queue, queue.consume(handler, **service.options)
 
-    try:
-        queue, consumer = loop.run(start())
-        yield ConsumerOnLoop(loop, consumer)
-        loop.run(consumer.stop())
-        loop.run(queue.close())
-    finally:
-        loop.close()
+    queue, consumer = loop.run(start())
+    yield ConsumerOnLoop(loop, consumer)
+    loop.run(consumer.stop())
+    loop.run(queue.close())
 
 
 class Loop:
@@ -74,6 +117,12 @@ class Loop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     def run(self, awaited: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for its result."""
@@ -99,6 +148,11 @@ class ConsumerOnLoop:
     def in_hand(self) -> int:
         """How many messages the consumer holds."""
         return self._consumer.in_hand
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped."""
+        return self._consumer.stopped
 
     def stop(self, grace: timedelta) -> None:
         """Stop the consumer, and return when it has stopped."""

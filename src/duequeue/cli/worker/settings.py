@@ -2,41 +2,43 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
-from duequeue.codec import CODECS
+from duequeue.backoff import Backoff
 from duequeue.consumer.bound_handler import ConsumerOptions
+from duequeue.flows.arguments import DEFAULT, Default
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """The values of a worker's command line."""
+    """The values of a worker's command line; None stands for those that were not given."""
 
-    handler: str
-    url: str = field(repr=False)
-    queue: str
-    codec: str
-    concurrency: int
-    batch: int
-    max_attempts: int | None
-    lease: timedelta
-    poll_interval: timedelta
+    handlers: tuple[str, ...]
+    url: str | None = field(repr=False)
+    queue: str | None
+    codec: str | None
+    concurrency: int | None
+    batch: int | None
+    max_attempts: int | Default | None
+    backoff: Backoff | None
+    lease: timedelta | None
+    poll_interval: timedelta | None
+    history: bool | None
     grace: timedelta
-    history: bool
-
-    def opening(self) -> dict[str, Any]:
-        """Return the options of `open`.
-
-        They include `max_attempts`, because a message may also kill the process that handles it.
-        """
-        return {
-            "codec": CODECS[self.codec],
-            "lease": self.lease,
-            "poll_interval": self.poll_interval,
-            "max_attempts": self.max_attempts,
-            "history": self.history,
-        }
+    log_level: str
+    quiet: bool
+    health: tuple[str, int] | None
 
     def consuming(self) -> ConsumerOptions:
-        """Return the options of `consume`."""
-        return {"concurrency": self.concurrency, "batch": self.batch}
+        """Return the options of `consume` that were given."""
+        given = ConsumerOptions()
+        if self.concurrency is not None:
+            given["concurrency"] = self.concurrency
+        if self.batch is not None:
+            given["batch"] = self.batch
+        if self.backoff is not None:
+            given["backoff"] = self.backoff
+        if self.lease is not None:
+            given["lease"] = self.lease
+        if self.max_attempts is not DEFAULT:
+            given["max_attempts"] = self.max_attempts
+        return given

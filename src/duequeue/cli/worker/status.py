@@ -15,7 +15,7 @@ PLAIN_INTERVAL_SECONDS = 10.0
 
 def status_line(queue_name: str, now: Tally, earlier: Tally, seconds: float) -> str:
     """Write the total counts, and the rates since `earlier`, which was `seconds` ago."""
-    parts = [f"{now.handled:,} handled", f"{now.failed:,} failed"]
+    parts = [f"{now.handled:,} handled", f"{now.failed:,} failed", f"{now.buried:,} buried"]
     rate = (now.handled - earlier.handled) / seconds
     parts.append(f"{rate:,.0f}/s" if rate >= 10 or rate == 0 else f"{rate:.1f}/s")  # noqa: PLR2004 - two digits are enough
     if first := now.first_deliveries - earlier.first_deliveries:
@@ -48,7 +48,7 @@ class Status:
 
     def finish(self, tally: Tally) -> None:
         """Print the final counts."""
-        done = f"{tally.handled:,} handled, {tally.failed:,} failed"
+        done = f"{tally.handled:,} handled, {tally.failed:,} failed, {tally.buried:,} buried"
         self._terminal.print(f"{self._queue_name}: stopped, {done}")
 
     def _line(self, now: float, tally: Tally) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
 
-from duequeue.events.events import Delivered, Event, Handled
+from duequeue.events.events import Buried, Delivered, Event, Handled
 from duequeue.verdict import Parked, Released
 
 
@@ -14,6 +14,7 @@ class Tally:
 
     handled: int = 0
     failed: int = 0
+    buried: int = 0
     first_deliveries: int = 0
     lateness: timedelta = timedelta(0)
     in_hand: int = 0
@@ -22,10 +23,19 @@ class Tally:
         return Tally(
             self.handled + other.handled,
             self.failed + other.failed,
+            self.buried + other.buried,
             self.first_deliveries + other.first_deliveries,
             self.lateness + other.lateness,
             self.in_hand + other.in_hand,
         )
+
+
+@dataclass(frozen=True)
+class Report:
+    """The counts of a process, and what keeps it from working, if anything does."""
+
+    tally: Tally
+    problem: str = ""
 
 
 class Counter:
@@ -35,6 +45,7 @@ class Counter:
         self._lock = Lock()
         self._handled = 0
         self._failed = 0
+        self._buried = 0
         self._first_deliveries = 0
         self._lateness = timedelta(0)
 
@@ -49,6 +60,9 @@ class Counter:
                 with self._lock:
                     self._handled += 1
                     self._failed += isinstance(verdict, Released | Parked)
+            case Buried():
+                with self._lock:
+                    self._buried += 1
             case _:
                 pass
 
@@ -56,5 +70,10 @@ class Counter:
         """Return the current counts."""
         with self._lock:
             return Tally(
-                self._handled, self._failed, self._first_deliveries, self._lateness, in_hand
+                self._handled,
+                self._failed,
+                self._buried,
+                self._first_deliveries,
+                self._lateness,
+                in_hand,
             )

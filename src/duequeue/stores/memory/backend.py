@@ -93,6 +93,16 @@ class MemoryBackend:
         return MemoryStore(table, settling, database.crons[kind])
 
     @at_once
+    def count_types(self, name: str, most: int) -> dict[str, int]:
+        """Look at the tables of the name."""
+        types = {
+            kind.partition("|")[2]: min(len(table.by_key), most)
+            for kind, table in self._database.tables.items()
+            if kind.startswith(f"{name}|")
+        }
+        return types if len(types) > 1 else {}
+
+    @at_once
     def open_history(self, *, migrate: bool) -> HistoryTable:  # noqa: ARG002 - the port's signature
         """Find the history of all kinds."""
         return MemoryHistoryTable(self._database.history, self._database.tables)

@@ -44,6 +44,14 @@ def find_kind(dialect: str, kind: str, *, migrate: bool) -> Steps[Kind]:
     return Kind(rows[0][0], kind)
 
 
+def count_types(name: str, most: int, *, may_look: bool) -> Steps[dict[str, int]]:
+    """Count the messages of each payload type of a name, if it has several."""
+    if not may_look:
+        return {}
+    rows: list[Row] = yield Query("count_types", {"prefix": f"{name}|", "most": most})
+    return {kind.partition("|")[2]: live for kind, live in rows}
+
+
 def open_history(dialect: str, *, migrate: bool) -> Steps[SqlHistoryTable]:
     """Check or create the tables, and open the history of all kinds."""
     yield from ensure_schema(dialect, migrate=migrate)

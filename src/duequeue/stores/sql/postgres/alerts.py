@@ -12,6 +12,7 @@ from time import monotonic
 import psycopg
 
 from duequeue.port.alerts import OnAlert
+from duequeue.process.contact import contact_with
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.commands import Parameters
 from duequeue.stores.sql.postgres.settings import PostgresSettings
@@ -25,6 +26,8 @@ logger = logging.getLogger("duequeue.postgres")
 # second instead of one with every offer.
 SEND_EVERY = 0.005
 RETRY_EVERY = 1.0
+# If the whole server is away, calls notice it within these tries, and their outage is logged.
+SILENT_FAILURES = 6
 CLOSE_WITHIN = 0.5
 ANSWER_WITHIN = 10.0
 # How soon, in seconds, a line notices that it should close.
@@ -42,6 +45,9 @@ class Line:
         self.settings = settings
         self._work = work
         self._place = WatchedPlace(settings)
+        self._contact = contact_with(settings.address.place, str(settings.address))
+        self._failures = 0
+        self._warned = False
         self.closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
         self._thread.start()
@@ -58,29 +64,37 @@ class Line:
         with self._place.limit(connection, ANSWER_WITHIN):
             connection.execute(query, parameters)
 
+    def works(self) -> None:
+        """Note that the line can do its work."""
+        if self._warned:
+            logger.info("%s: wake-ups between processes work again", self.settings.address)
+        self._failures, self._warned = 0, False
+
     def _run(self) -> None:
-        address, stands = self.settings.address, True
         while True:
             try:
                 with psycopg.connect(
                     self.settings.conninfo, **self.settings.connection_arguments
                 ) as connection:
-                    if not stands:
-                        logger.info("%s: wake-ups between processes work again", address)
-                    stands = True
                     self._work(self, connection)
             except Exception as error:  # noqa: BLE001 - after any error the line is opened again
-                if stands and not self.closed.is_set():
-                    reason = address.clean(str(error)).strip()
-                    logger.warning(
-                        "%s: wake-ups between processes do not work; messages are found by "
-                        "polling until they do: %s",
-                        address,
-                        reason,
-                    )
-                stands = False
+                self._failed(error)
             if self.closed.wait(RETRY_EVERY):
                 return
+
+    def _failed(self, error: Exception) -> None:
+        """Log once that the line does not work, unless an outage of the server is logged."""
+        self._failures += 1
+        silent = self._failures < SILENT_FAILURES or self._contact.is_lost or self.closed.is_set()
+        if not (silent or self._warned):
+            self._warned = True
+            address = self.settings.address
+            logger.warning(
+                "%s: wake-ups between processes do not work; messages are found by polling until "
+                "they do: %s",
+                address,
+                " ".join(address.clean(str(error)).split()),
+            )
 
 
 class SharedLines:
@@ -149,6 +163,7 @@ class SharedLines:
         if not line.settings.pooled_by_transaction:
             # A hint need not survive a crash.
             line.execute(connection, b"SET synchronous_commit = off")
+        line.works()
         while not line.closed.is_set() or self._unsent:
             self._something_to_send.get()
             with self._lock:
@@ -172,6 +187,7 @@ class SharedLines:
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         line.execute(connection, b"LISTEN duequeue")
+        line.works()
         for kind in list(self._listeners):
             self._alert(kind, None)  # for the notes that were sent before this line was open
         while not line.closed.is_set():

@@ -6,6 +6,7 @@ from time import monotonic
 
 from duequeue.errors import QueueClosed, StoreError
 from duequeue.port.alerts import OnAlert
+from duequeue.process.contact import one_line
 from duequeue.stores.sql.sqlite.session import SqliteSession
 
 logger = logging.getLogger("duequeue.sqlite")
@@ -65,10 +66,9 @@ class FileAlerts:
                 self._closed.wait(LOOK_EVERY)
         except QueueClosed:
             self._closed.set()
-        except StoreError:
-            logger.exception(
-                "stopped watching %s; messages are found by polling", self._session.path
-            )
+        except StoreError as error:
+            words = "stopped watching %s; messages are found by polling: %s"
+            logger.warning(words, self._session.path, one_line(error))
             with self._lock:
                 self._watching = False
 

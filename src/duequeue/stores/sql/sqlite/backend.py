@@ -84,6 +84,10 @@ class SqliteBackend:
             DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
         )
 
+    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
+        """Ask the table of kinds."""
+        return opening.count_types(name, most, may_look=True)
+
     def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
         """Open the history of all kinds."""
         return opening.open_history(DIALECT, migrate=migrate)

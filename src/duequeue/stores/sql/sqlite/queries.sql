@@ -8,6 +8,24 @@ SELECT id FROM duequeue_kind WHERE kind = :kind;
 -- name: add_kind
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
 
+-- name: count_types
+-- Every type of a name, with its number of messages up to a limit; no row if there is only one type.
+SELECT
+    kind.kind,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 AS one FROM duequeue_message AS message
+            WHERE message.kind_id = kind.id LIMIT :most
+        ) AS counted
+    ) AS live
+FROM duequeue_kind AS kind
+WHERE substr(kind.kind, 1, length(CAST(:prefix AS text))) = :prefix
+AND (
+    SELECT count(*) FROM duequeue_kind AS other
+    WHERE substr(other.kind, 1, length(CAST(:prefix AS text))) = :prefix
+) > 1
+ORDER BY kind.kind;
+
 -- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
 SELECT place.file

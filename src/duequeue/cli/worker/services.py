@@ -1,0 +1,166 @@
+"""Which handlers a worker serves, each with its queue and its options."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from duequeue.backends import backend_for
+from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.handler_path import decorated_in, find, is_async, load
+from duequeue.cli.worker.settings import WorkerSettings
+from duequeue.codec import CODECS, Codec, codec_for
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.flows import opening
+from duequeue.flows.arguments import DEFAULT, check_workers, checked_rules, consumer_lease_millis
+from duequeue.instants import positive_millis
+from duequeue.message import checked_name
+from duequeue.queue import Queue
+
+
+@dataclass(frozen=True)
+class Service:
+    """A handler, how its queue is opened, and the options of its consumer.
+
+    A queue that the handler's own module has opened is used as it is, with its listeners.
+    """
+
+    function: Callable[..., Any]
+    opening: opening.Opening[Any]
+    queue: Queue[Any] | None
+    options: ConsumerOptions
+
+    @property
+    def name(self) -> str:
+        """The name of its queue."""
+        return self.opening.name
+
+    @property
+    def lease(self) -> int:
+        """For how many milliseconds it leases."""
+        given = consumer_lease_millis(self.options.get("lease"))
+        return self.opening.consumer_lease if given is None else given
+
+
+def find_services(settings: WorkerSettings) -> list[Service]:
+    """Import the handlers, and check everything about them that can be checked without a store."""
+    found: dict[int, tuple[str, BoundHandler[Any, Any, Any] | None]] = {}
+    for place in settings.handlers:
+        if ":" in place:
+            each = find(place)
+            found[id(each)] = (place, each if isinstance(each, BoundHandler) else None)
+        else:
+            for name, bound in decorated_in(place).items():
+                found.setdefault(id(bound), (f"{place}:{name}", bound))
+    for argument, value in (("--queue", settings.queue), ("--codec", settings.codec)):
+        if value is not None and len(found) > 1:
+            raise ValueError(f"{argument} is for a single handler, but there are {len(found)}")
+    try:
+        return [_service(settings, *each) for each in found.values()]
+    except TypeError as error:  # such as a handler with the wrong number of arguments
+        raise ValueError(str(error)) from error
+
+
+def queue_names(services: list[Service]) -> str:
+    """Return the names of their queues, or how many there are."""
+    names = list(dict.fromkeys(service.name for service in services))
+    most = 3
+    return ", ".join(names) if len(names) <= most else f"{len(names)} queues"
+
+
+def addresses(services: list[Service]) -> str:
+    """Return where their stores are."""
+    return ", ".join(dict.fromkeys(service.opening.backend.address for service in services))
+
+
+def _service(
+    settings: WorkerSettings, place: str, bound: BoundHandler[Any, Any, Any] | None
+) -> Service:
+    function = load(place) if bound is None else _innermost(bound)
+    own: ConsumerOptions = {} if bound is None else bound.options
+    options: ConsumerOptions = {**own, **settings.consuming()}
+    known = None if bound is None else bound.opening
+    opens = _new_opening(settings, place) if known is None else _changed(settings, known)
+    _check(function, options, opens)
+    queue = bound.queue if bound is not None and opens is known else None
+    if not isinstance(queue, Queue) or is_async(function):
+        queue = None
+    return Service(function, opens, queue, options)
+
+
+def _innermost(bound: BoundHandler[Any, Any, Any]) -> Callable[..., Any]:
+    function: Callable[..., Any] = bound.function
+    while isinstance(function, BoundHandler):
+        function = function.function
+    return function
+
+
+def _check(
+    function: Callable[..., Any], options: ConsumerOptions, opens: opening.Opening[Any]
+) -> None:
+    check_workers(function, options.get("concurrency", 8), options.get("batch", 100))
+    checked_rules(
+        options.get("backoff"),
+        options.get("max_attempts", DEFAULT),
+        opens.max_attempts,
+        timeout=options.get("timeout"),
+        retry_on=options.get("retry_on"),
+        bury_on=options.get("bury_on", ()),
+    )
+    consumer_lease_millis(options.get("lease"))
+
+
+def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
+    """Return how to open the queue of a function that is not decorated."""
+    if settings.queue is None:
+        raise ValueError(
+            f"{place} belongs to no queue: give --queue, or decorate it with @queue.handler"
+        )
+    url = settings.url or os.environ.get(URL_VARIABLE)
+    if url is None:
+        raise ValueError(
+            f"{place} needs the database of its queue: give --url, or set {URL_VARIABLE}"
+        )
+    interval = settings.poll_interval
+    return opening.checked(
+        backend_for(url),
+        settings.queue,
+        codec=None if settings.codec is None else load_codec(settings.codec),
+        lease=opening.DEFAULT_LEASE,
+        poll_interval=timedelta(seconds=3) if interval is None else interval,
+        clock=None,
+        retry=None,
+        max_attempts=None,
+        migrate=True,
+        history=bool(settings.history),
+    )
+
+
+def _changed(settings: WorkerSettings, known: opening.Opening[Any]) -> opening.Opening[Any]:
+    """Return how a decorated handler's queue is opened, changed by what was given."""
+    changes: dict[str, Any] = {}
+    if settings.url is not None:
+        changes["backend"] = backend_for(settings.url)
+    if settings.queue is not None:
+        changes["name"] = checked_name(settings.queue)
+    if settings.codec is not None:
+        changes["codec"] = load_codec(settings.codec)
+    if settings.poll_interval is not None:
+        changes["poll_interval"] = positive_millis(settings.poll_interval, "poll_interval")
+    if settings.history is not None:
+        changes["history"] = settings.history
+    return replace(known, **changes) if changes else known
+
+
+def load_codec(text: str) -> Codec[Any]:
+    """Return the codec of that name, or of the class or codec at `module:Class`."""
+    if text in CODECS:
+        return CODECS[text]
+    if ":" not in text:
+        raise ValueError(f"codec must be json, text, bytes or module:Class, not {text!r}")
+    found = find(text)
+    is_codec_class = isinstance(found, type) and all(
+        hasattr(found, name) for name in ("type_name", "encode", "decode")
+    )
+    return codec_for(found() if is_codec_class else found)

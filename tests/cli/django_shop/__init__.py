@@ -1,0 +1,1 @@
+"""A Django project whose handlers run in a worker."""
