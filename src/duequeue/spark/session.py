@@ -16,8 +16,8 @@ from pyspark.sql.utils import is_remote
 
 from duequeue.errors import MissingExtra
 
-# Spark asks for a module that the wheel's reduced Java lacks, and about which any other Java prints
-# a warning. Without it, only the linear algebra of MLlib is slower.
+# Spark asks for a Java module that the reduced Java of the wheel lacks. Any other Java prints a
+# warning about it. Without the module, only the linear algebra of MLlib is slower.
 _JAVA = """#!/bin/sh
 for argument do
     shift
@@ -25,7 +25,7 @@ for argument do
 done
 exec "{program}" "$@"
 """
-# Spark has a setting for the daemon of its workers, but does not use it where it plans.
+# Spark has a setting for the daemon of its workers, but does not use it while it plans a query.
 _PYTHON = """#!/bin/sh
 if [ "$1 $2" = "-m pyspark.daemon" ]; then
     shift 2
