@@ -1,7 +1,8 @@
 """Two handlers, which `duequeue worker examples.devices.handlers` serves in one process.
 
-At 07:00 in the zone of a fleet, a tick arrives. `plan` answers it with an instruction for each
-device, and `push` sends these. Any number of workers may run, and each tick comes once.
+At 07:00 in the zone of a fleet, its cron puts a message into the queue `mornings`. `plan` handles
+it and offers an instruction for each device, and `push` sends the instructions. Any number of
+workers may run, and each fleet is still woken once a day.
 """
 
 import os
@@ -41,7 +42,7 @@ for fleet, (zone, _) in FLEETS.items():
 
 @mornings.handler(concurrency=1)
 def plan(delivery: Delivery[str]) -> None:
-    """Offer an instruction for each device of a fleet; after an hour it is no longer wanted."""
+    """Offer an instruction for each device of a fleet; it expires after an hour."""
     _, devices = FLEETS[delivery.payload]
     instructions.offer_batch(
         Message(
@@ -55,7 +56,7 @@ def plan(delivery: Delivery[str]) -> None:
 
 @instructions.handler(concurrency=20, timeout=timedelta(seconds=10), bury_on=UnknownDevice)
 def push(delivery: Delivery[Instruction]) -> None:
-    """Post the instruction to the gateway; if that fails, the backoff says when to try again."""
+    """Post the instruction to the gateway; if that fails, the consumer tries again later."""
     instruction = delivery.payload
     url = f"{GATEWAY}/devices/{instruction.device}"
     answer = httpx.post(url, json={"command": instruction.command}, timeout=5)

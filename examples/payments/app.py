@@ -1,7 +1,7 @@
 """The service; run it with `uvicorn --factory examples.payments.app:create_app`.
 
-An order and the message that will end it are committed together, so there is never one without the
-other. The consumer runs inside the service, on the same event loop.
+An order and the message that lets it expire are committed together, so there is never one without
+the other. The consumer runs inside the service, on the same event loop.
 """
 
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ class Payments:
         self._unpaid = unpaid
 
     async def order(self, total: int) -> Order:
-        """Store an order, and the message that ends it unless it is paid in time."""
+        """Store an order, and the message that lets it expire unless it is paid in time."""
         async with AsyncSession(self._engine, expire_on_commit=False) as session, session.begin():
             order = Order(total=total)
             session.add(order)
@@ -61,7 +61,7 @@ class Payments:
         return order
 
     async def expire(self, delivery: AsyncDelivery[int]) -> None:
-        """Handle a message: if the order is still unpaid, it ends here."""
+        """Handle a message: if the order is still unpaid, it expires."""
         async with AsyncSession(self._engine) as session, session.begin():
             order = await session.get(Order, delivery.payload, with_for_update=True)
             if order is not None and order.state == "unpaid":
@@ -69,7 +69,7 @@ class Payments:
 
 
 def payments_of(request: Request) -> Payments:
-    """Return what the lifespan of the service has made."""
+    """Return the payments that the lifespan of the service has set up."""
     found: Payments = request.app.state.payments
     return found
 

@@ -1,1 +1,1 @@
-"""A data team: reminders from a table, delivered by Spark, and how late each one was."""
+"""A data pipeline: reminders from a table, delivered by Spark, and how late they were."""

@@ -53,7 +53,7 @@ def reminders(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def send(batch: list[Received]) -> list[object]:
-    """Hand a batch to the mail service, and return what is to be kept of each message."""
+    """Stand for the mail service, and return the result to keep for each message."""
     return [{"sent_to": each.payload["customer"]} for each in batch]
 
 

@@ -121,7 +121,7 @@ class History(Closing):
     def burial_reasons(self, since: datetime, limit: int = 100) -> list[BurialReason]:
         """Count the messages that were buried since an instant and still are, by their reason.
 
-        The reasons of the most burials come first.
+        The most frequent reasons come first.
         """
         of = (to_millis(since, "since"), checked_limit(limit))
         return self._run(partial(self._table.burial_reasons, *of))

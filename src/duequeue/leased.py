@@ -57,7 +57,7 @@ class LeasedMessage(Generic[T]):
 
     @property
     def expires_at(self) -> datetime | None:
-        """The instant from which on the message is no longer delivered, if it has one."""
+        """The instant from which the message is no longer delivered, if it has one."""
         return None if self._expires_at is None else nearest_instant(self._expires_at)
 
     @property

@@ -39,7 +39,7 @@ class State(Enum):
 class Message(Generic[T]):
     """What a producer offers; `due` is an instant, a time from now, or None for now.
 
-    From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+    `expires` is an instant or a time from now, from which it is dropped instead of delivered.
     """
 
     key: str
@@ -54,8 +54,8 @@ class Message(Generic[T]):
 class Snapshot(Generic[T]):
     """A stored message as `read` or `list` found it.
 
-    `due_at` is what the producer asked for. `deliver_at` is when it is due now, which differs after
-    a release with a delay; it is None if the message is buried.
+    `due_at` is what the producer asked for. `deliver_at` is when polls may deliver it, which
+    differs after a release with a delay. It is None if the message is buried.
     """
 
     key: str
@@ -82,7 +82,7 @@ class Page(Generic[T]):
 class BuriedMessage(Generic[T]):
     """A message that was taken out of the queue; `payload` is None if it cannot be decoded.
 
-    `id` tells apart the burials of one key. It is text of no particular form.
+    `id` distinguishes the burials of one key. It is a text whose form may change.
     """
 
     key: str
@@ -98,7 +98,7 @@ class BuriedMessage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class BurialNotice(Generic[T]):
-    """What `on_buried` learns about a message that its consumer has just buried.
+    """What `on_buried` is given: a message that the consumer has just buried.
 
     `payload` is None if it cannot be decoded.
     """
@@ -137,7 +137,7 @@ def checked_key(key: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """Return the beginning of keys, or raise for one that no key can have."""
+    """Return a prefix of keys, or raise for one that no key can have."""
     return checked_text(prefix, "prefix", MAX_KEY_LENGTH, shortest=0)
 
 

@@ -63,7 +63,7 @@ class OpeningQueue(Generic[Q]):
         /,
         **options: Unpack[ConsumerOptions],
     ) -> object:
-        """Decorate a function as the handler of this queue, which `duequeue worker` will open."""
+        """Decorate a function as the handler of this queue; `duequeue worker` will open it."""
         return bind(_refuse_to_consume, function, options, opening=self._checked)
 
     async def __aenter__(self) -> Q:
@@ -79,14 +79,14 @@ class OpeningQueue(Generic[Q]):
         if self._opened is not None:
             await self._opened.close()
 
-    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    # Type checkers do not see these methods, so that they report the mistake themselves.
     if not TYPE_CHECKING:
 
         def __enter__(self) -> NoReturn:
             raise TypeError("use `async with AsyncQueue.open(…) as queue`, not `with`")
 
         def __exit__(self, *_: object) -> None:
-            """Exist, because Python looks for it before it enters."""
+            """Do nothing; Python looks for this method before it enters the block."""
 
     async def _open(self) -> Q:
         backend = self._checked.backend

@@ -155,7 +155,7 @@ class Queue(Opened, Closing, Generic[T]):
     ) -> OfferOutcome:
         """Put a message in, due at an instant, after a delay, or now.
 
-        From `expires` on, an instant or a time from now, it is dropped instead of delivered.
+        `expires` is an instant or a time from now, from which it is dropped instead of delivered.
         """
         return self._drive(
             offering.offer(
@@ -222,8 +222,8 @@ class Queue(Opened, Closing, Generic[T]):
     ) -> Page[T]:
         """List the messages in the queue, in due order, a page at a time.
 
-        A state, the beginning of the key, and a first due time and one to stop before select them.
-        `after` is the `next` of the page before.
+        They have this state, a key that begins with `prefix`, and are due from `due_from` on and
+        before `due_to`. `after` is the `next` of the page before.
         """
         return self._drive(
             listing.list_page(self._context, state, prefix, due_from, due_to, after, limit)
@@ -232,7 +232,7 @@ class Queue(Opened, Closing, Generic[T]):
     def reschedule(self, key: str, due: datetime | timedelta) -> bool:
         """Make a message due at another instant, and return whether there was one.
 
-        It keeps its payload, headers and attempts. A lease on it is revoked, as by an update.
+        It keeps its payload, headers and attempts, but loses its lease, as after an update.
         """
         return self._drive(rescheduling.reschedule(self._context, key, due))
 
@@ -269,14 +269,14 @@ class Queue(Opened, Closing, Generic[T]):
     ) -> bool:
         """Put a burial of a key back in the queue, unless the key is already in it.
 
-        It is the burial with this id, or else the newest one.
+        Without an id, it is the newest burial of the key.
         """
         return self._drive(burials.revive(self._context, key, due, id))
 
     def revive_all(self, reason: str | None = None, due: datetime | timedelta | None = None) -> int:
-        """Put the newest burial of every key that is not in the queue back, and count them.
+        """Put back the newest burial of every key that is not in the queue, and count them.
 
-        Only burials with the text `reason` in their reason count.
+        With `reason`, only burials that have this text in their reason go back.
         """
         return self._drive(burials.revive_all(self._context, reason, due))
 
@@ -358,8 +358,8 @@ class Queue(Opened, Closing, Generic[T]):
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits.
 
-        The connection is one of psycopg, sqlite3, asyncpg or aiosqlite, or an object of SQLAlchemy
-        or Django that holds one. It must lead to the database of this queue.
+        It takes a connection of the store's driver, or an object that holds one, such as a session
+        of SQLAlchemy. The connection must lead to the database of this queue.
         """
         self._lifetime.check()
         session = self._backend.borrow(connection)

@@ -11,7 +11,7 @@ from duequeue.retry_policy import RetryPolicy
 
 
 class QueueName(NamedTuple):
-    """The two names that make a queue; another payload type makes another queue."""
+    """The name and the payload type of a queue, which together identify it."""
 
     name: str
     payload_type: str

@@ -1,4 +1,4 @@
-"""How long a queue keeps what it no longer needs."""
+"""How long a queue keeps its history and its buried messages."""
 
 from dataclasses import dataclass
 from datetime import timedelta

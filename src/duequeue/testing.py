@@ -1,4 +1,4 @@
-"""For tests of your own code: a delivery without a poll, and a queue that is worked off at once."""
+"""For tests of your own code: deliveries without a poll, and a way to handle all that is due."""
 
 import inspect
 import secrets
@@ -37,7 +37,7 @@ __all__ = [
 T = TypeVar("T", default=Any)
 D = TypeVar("D", bound=LeasedMessage)
 
-# More messages than any test means to handle, but soon reached by one that goes in circles.
+# No test handles more messages on purpose, but an endless loop reaches this number soon.
 LIMIT = 10_000
 _DEFAULT_MAX_ATTEMPTS = inspect.signature(Queue.consume).parameters["max_attempts"].default
 
@@ -89,8 +89,8 @@ def delivery(
 ) -> LoneDelivery[T]:
     """Return a delivery of this message, for a test that calls a handler itself.
 
-    It is a real one, on a memory queue of its own with a history and a clock that stands still.
-    The payload is the given object itself.
+    It is a real delivery, on a memory queue of its own, with a history and a clock that stands
+    still. The payload is the very object that you pass.
     """
     codec, clock = _prepared(payload, attempt, clock)
     queue: Queue[T] = Queue.open(_private_url(), queue_name, codec=codec, clock=clock, history=True)
@@ -113,8 +113,8 @@ async def async_delivery(
 ) -> AsyncLoneDelivery[T]:
     """Return a delivery of this message, for a test that calls a coroutine handler itself.
 
-    It is a real one, on a memory queue of its own with a history and a clock that stands still.
-    The payload is the given object itself.
+    It is a real delivery, on a memory queue of its own, with a history and a clock that stands
+    still. The payload is the very object that you pass.
     """
     codec, clock = _prepared(payload, attempt, clock)
     queue: AsyncQueue[T] = await AsyncQueue.open(
@@ -137,9 +137,9 @@ def drain(
 ) -> int:
     """Call the handler for each due message until none is due, and return how often it was called.
 
-    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
-    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
-    `limit` messages it raises.
+    It runs in the calling thread and follows the rules of `consume`. It takes the same options, and
+    adds those of `@queue.handler`. Messages that are due later stay, also those that a failure has
+    delayed. After `limit` messages, it raises a `RuntimeError`.
     """
     given = _all_options(handler, options)
     hook = BurialHook(given.get("on_buried") or _ignore)
@@ -172,9 +172,9 @@ async def async_drain(
 ) -> int:
     """Await the handler for each due message until none is due, and return how often it was called.
 
-    It runs here and now, by the rules of `consume`, whose options it takes, or by those of
-    `@queue.handler`. Messages of the future stay, and so do those that a failure has put off. After
-    `limit` messages it raises.
+    It runs in the calling task and follows the rules of `consume`. It takes the same options, and
+    adds those of `@queue.handler`. Messages that are due later stay, also those that a failure has
+    delayed. After `limit` messages, it raises a `RuntimeError`.
     """
     refuse_plain_function(handler, "handler")
     given = _all_options(handler, options)

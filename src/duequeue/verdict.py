@@ -122,8 +122,8 @@ def _again(
 def _refusal_to_retry(raised: type[BaseException], rules: Rules) -> str | None:
     """Return why an exception must not be retried; the most specific class that is named decides.
 
-    `retry_on` does not speak of exceptions that are not an `Exception`, such as `SystemExit`,
-    because they are about the process and not about the message.
+    `retry_on` does not apply to exceptions that are not an `Exception`, such as `SystemExit`,
+    because they concern the process and not the message.
     """
     if rules.retry_on is None and not rules.bury_on:
         return None
@@ -134,7 +134,7 @@ def _refusal_to_retry(raised: type[BaseException], rules: Rules) -> str | None:
             return None
     if rules.retry_on is None or not issubclass(raised, Exception):
         return None
-    return f"retry_on: {raised.__name__} is not among it; the handler failed with"
+    return f"retry_on: {raised.__name__} is not one of its types; the handler failed with"
 
 
 def _shown(error: BaseException) -> str:

@@ -89,7 +89,7 @@ def test_a_url_must_come_from_somewhere() -> None:
 def test_a_function_without_a_queue_needs_one() -> None:
     ran = run("worker", f"{HERE}:tell", url="memory:")
     assert ran.returncode == 1
-    assert f"{HERE}:tell belongs to no queue: give --queue" in ran.stderr
+    assert f"{HERE}:tell belongs to no queue: pass --queue" in ran.stderr
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

@@ -336,4 +336,4 @@ def test_a_retention_without_any_right_does_not_fail_a_poll(
     retention = Retention(history=DAY)
     with face.open(app_url, "orders", clock=clock, retention=retention, migrate=False) as app:
         assert claim(app).key == "b"
-    assert "could not delete what is too old" in caplog.text
+    assert "could not delete old rows" in caplog.text

@@ -1,7 +1,6 @@
-"""Calls a user's `on_buried`, beside everything else that a consumer does.
+"""Calls a user's `on_buried` on a thread or task of its own.
 
-The hook has a thread or a task of its own, because one that takes its time must not keep the
-consumer from settling messages and extending leases.
+So a slow hook does not keep the consumer from settling messages and extending leases.
 """
 
 import asyncio
@@ -33,11 +32,11 @@ class BurialHook(Generic[T]):
         self._notices: SimpleQueue[BurialNotice[T] | None] = SimpleQueue()
 
     def add(self, notice: BurialNotice[T]) -> None:
-        """Have the function called soon; this may be called on any thread."""
+        """Let the function be called soon; any thread may call this."""
         self._notices.put(notice)
 
     def run(self) -> None:
-        """Call the function until the end; log its errors."""
+        """Call the function with each burial until `end` is called, and log its errors."""
         while (notice := self._notices.get()) is not None:
             try:
                 self._call(notice)
@@ -59,11 +58,11 @@ class AsyncBurialHook(Generic[T]):
         self._notices: asyncio.Queue[BurialNotice[T] | None] = asyncio.Queue()
 
     def add(self, notice: BurialNotice[T]) -> None:
-        """Have the function awaited soon."""
+        """Let the function be awaited soon."""
         self._notices.put_nowait(notice)
 
     async def run(self) -> None:
-        """Await the function until the end; log its errors."""
+        """Await the function with each burial until `end` is called, and log its errors."""
         while (notice := await self._notices.get()) is not None:
             try:
                 await self._call(notice)
@@ -71,7 +70,7 @@ class AsyncBurialHook(Generic[T]):
                 if _is_being_cancelled():
                     raise
                 _log_failure(notice, error)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - nor here
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - likewise
                 _log_failure(notice, error)
 
     def end(self) -> None:
@@ -80,7 +79,7 @@ class AsyncBurialHook(Generic[T]):
 
 
 def check_callable(on_buried: object) -> None:
-    """Raise unless it can be called."""
+    """Raise unless the hook can be called."""
     if not callable(on_buried):
         raise TypeError(f"on_buried must be a function of a BurialNotice, not {on_buried!r}")
 

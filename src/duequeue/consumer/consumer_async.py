@@ -209,7 +209,7 @@ class AsyncConsumer(Generic[T]):
             case roles.CancelHandlers(messages, seconds):
                 await self._cancel_handlers(messages, seconds)
             case roles.StartHandlers():
-                pass  # a task that is cancelled goes on with the next message
+                pass  # after a cancelled handler, its task goes on with the next message
             case roles.EndHook(seconds):
                 await self._end_hook(seconds)
             case Pause(seconds):

@@ -1,4 +1,4 @@
-"""Handles what is due and then ends, by the rules of a consumer, for tests."""
+"""Handles all due messages by the rules of a consumer and then ends, for tests."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ D = TypeVar("D", bound=LeasedMessage)
 
 
 class Draining(Generic[T, D]):
-    """One message after the other, as flows, until none is due."""
+    """Flows that lease and settle one message after the other, until none is due."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Draining(Generic[T, D]):
         hook: BurialHook[T] | AsyncBurialHook[T] | None,
         limit: int,
     ) -> None:
-        # As with a consumer, polls obey max_attempts too, and the hook hears of every burial.
+        # As in a consumer, polls obey max_attempts too, and the hook is called for every burial.
         on_buried = None if hook is None else hook.add
         self._context = replace(context, max_attempts=rules.max_attempts, on_buried=on_buried)
         self._wrap = partial(deliver, self._context)

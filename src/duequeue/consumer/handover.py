@@ -42,7 +42,7 @@ class Handover(Generic[P]):
     def next(self, handled: P | None = None, verdict: Verdict | None = None) -> P | None:
         """Take one message back and return the next, under one lock.
 
-        Return None once stopping, or if another thread has taken the place of this one.
+        Return None if the consumer is stopping, or if another thread has replaced this one.
         """
         workload = self.workload
         with self._lock:

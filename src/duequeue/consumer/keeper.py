@@ -39,7 +39,8 @@ logger = logging.getLogger("duequeue.consumer")
 class Keeper(ConsumerRole[T, P]):
     """Settles what handlers are done with, and extends the leases of everything else.
 
-    On threads it also gives up messages whose handlers run for too long. Tasks end by themselves.
+    On threads it also gives up messages whose handlers run for too long. On an event loop, the
+    handler itself is cancelled.
     """
 
     def __init__(
@@ -84,12 +85,12 @@ class Keeper(ConsumerRole[T, P]):
             yield StartHandlers(replaced)
         if replaced < len(overdue) and not self.handover.workload.stopping:
             words = (
-                "queue %r: too many handlers that timed out still run, which leaves fewer threads"
+                "queue %r: too many handlers that timed out still run, so fewer threads are left"
             )
             logger.error(words, self.context.name)
         with self.handover as workload:
             unbegun = workload.take_waiting() if workload.stalled else []
-        if unbegun:  # nobody here can begin them, but others can
+        if unbegun:  # no thread is free here, but other consumers can handle them
             yield from self.tried("give messages back", settling.give_back(self.context, unbegun))
 
     def _settle(self) -> RoleFlow[None]:

@@ -1,10 +1,10 @@
-"""Which handlers on threads run for too long, and which of their threads were replaced."""
+"""Keeps track of handlers on threads that run for too long, and of the threads in their place."""
 
 from time import monotonic
 
 
 class LateHandlers:
-    """The handlers that run or ran into the timeout, by the id of their message.
+    """The handlers that run, and those among them that have timed out, by the id of their message.
 
     A thread cannot be ended from outside. So a consumer gives up the message of a late handler and
     starts another thread in place of the one that hangs. It replaces at most as many threads as it
@@ -15,8 +15,8 @@ class LateHandlers:
     def __init__(self, timeout_seconds: float, threads: int) -> None:
         self._timeout_seconds = timeout_seconds
         self._threads = threads
-        self._begun_at: dict[int, float] = {}  # the handlers that are not late, the first one first
-        self._late: dict[int, bool] = {}  # whether their thread was replaced
+        self._begun_at: dict[int, float] = {}  # handlers that have not timed out, oldest first
+        self._late: dict[int, bool] = {}  # the others, and whether their thread was replaced
 
     def begin(self, handler: int) -> None:
         """Measure the time of a handler from now on."""
@@ -34,14 +34,14 @@ class LateHandlers:
         return hanging is not None and self.replace(hanging)
 
     def seconds_left(self) -> float:
-        """Return how long no handler can run into the timeout, also one that is about to begin."""
+        """Return how long no handler can time out, not even one that begins now."""
         first = next(iter(self._begun_at.values()), None)
         if first is None:
             return self._timeout_seconds
         return max(0.0, first + self._timeout_seconds - monotonic())
 
     def take_overdue(self) -> list[int]:
-        """Return the handlers whose time is up, which are late from now on."""
+        """Return the handlers whose time is up, and count them as late from now on."""
         latest = monotonic() - self._timeout_seconds
         overdue = [handler for handler, at in self._begun_at.items() if at <= latest]
         for handler in overdue:

@@ -72,7 +72,7 @@ class StartHandlers(NamedTuple):
 
 
 class EndHook(NamedTuple):
-    """Let the hook end after the burials so far, and wait some time for that."""
+    """Let the hook end after the burials so far, and wait for that no longer than this."""
 
     seconds: float
 

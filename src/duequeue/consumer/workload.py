@@ -80,7 +80,7 @@ class Workload(Generic[P]):
     def finish(self, message: P, verdict: Verdict | None) -> bool:
         """Take a handled message back; without a verdict there is nothing to settle.
 
-        Return whether the thread may go on, because nobody has taken its place.
+        Return whether the thread may go on, because no other thread has replaced it.
         """
         if self._running.pop(id(message), None) is not None and verdict is not None:
             self._done.append(Done(message, verdict))
@@ -92,7 +92,7 @@ class Workload(Generic[P]):
         return [self._running.pop(each) for each in overdue if each in self._running]
 
     def give_up(self, message: P, verdict: Verdict | None) -> bool:
-        """Mark a message that ran for too long as lost, and return whether to replace its thread.
+        """Mark a message as lost whose handler runs too long; return whether to replace its thread.
 
         Its verdict counts, but what its handler does later does not.
         """
@@ -153,7 +153,7 @@ class Workload(Generic[P]):
 
     @property
     def stalled(self) -> bool:
-        """Whether no handler can begin, because all threads are taken by handlers that hang."""
+        """Whether no handler can begin, because handlers that hang occupy all threads."""
         return self.late is not None and self.late.stalled
 
     @property

@@ -1,4 +1,4 @@
-"""Consumers with rules: which exceptions are retried, which bury, and who learns of a burial."""
+"""Consumers with rules: which exceptions are retried, which bury, and calls of `on_buried`."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ class BankError(Exception):
 
 
 class NoSuchAccount(BankError):
-    """A failure for good."""
+    """A failure that no retry can repair."""
 
 
 RULES: dict[str, tuple[dict[str, Any], dict[type[BaseException], State]]] = {
@@ -101,7 +101,7 @@ def test_the_reason_says_which_rule_and_what_happened(queue: QueueFace, consume:
     reasons = {message.key: message.reason for message in queue.buried(10)}
     assert reasons["a"].startswith("bury_on: NoSuchAccount is not retried")
     assert "account 7" in reasons["a"]
-    assert reasons["b"].startswith("retry_on: ValueError is not among it")
+    assert reasons["b"].startswith("retry_on: ValueError is not one of its types")
     assert "ValueError: eight" in reasons["b"]
 
 

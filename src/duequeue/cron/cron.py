@@ -142,9 +142,9 @@ class Cron(Generic[T]):
         config_hash: ConfigHash | None = None,
         **options: Unpack[TickOptions],
     ) -> CronHandle:
-        """Install a message whenever any schedule ticks, one of your own too.
+        """Put a message in whenever a schedule ticks, which may be your own.
 
-        The hash is computed from the schedule's `text`. A schedule without one needs a hash here.
+        The hash is computed from the schedule's `text`. Without a text, pass `config_hash`.
         """
         upkeep = installing.any_schedule(
             self._context, prefix, schedule, payload, config_hash, options

@@ -147,13 +147,13 @@ def any_schedule(
     config_hash: ConfigHash | None,
     options: TickOptions,
 ) -> Upkeep[T]:
-    """Return the upkeep of a schedule of ours or of the user's own."""
+    """Return the upkeep of one of our schedules, or of one that the user wrote."""
     if config_hash is not None:
         _check_type("config_hash", config_hash, ConfigHash)
     if isinstance(schedule, Daily | Every | Crontab):
         return _scheduled(context, prefix, schedule, payload, options, config_hash)
     own = OwnSchedule(schedule)
-    own.next_after(from_millis(context.now()))  # a mistake is raised here, and not only logged
+    own.next_after(from_millis(context.now()))  # raises a mistake, which later runs only log
     return _scheduled(context, prefix, own, payload, options, config_hash)
 
 

@@ -84,8 +84,8 @@ class Scheduled(Generic[T]):
         return nearest_instant(to_millis(at) + drawn % (most + 1))
 
 
-# A run asks twice, for the ticks and for the time of the next run. Nodes that serve many crons
-# run one after the other, so the last answers are enough.
+# A run asks twice, for the ticks and for the time of the next run. The crons of a node run one
+# after the other, so a few answers are enough.
 @lru_cache(maxsize=8)
 def _ticks_ahead(
     schedule: DescribedSchedule, horizon: timedelta | None, now: datetime

@@ -115,7 +115,7 @@ class Scheduler:
                 self._run_if_due(next_up.entry)
 
     def _run_if_due(self, entry: Entry) -> None:
-        # Another thread that runs it for very long goes on alone.
+        # If another thread runs it for very long, do not wait for that thread.
         if not entry.running.acquire(timeout=CLOSE_WITHIN):
             return
         try:

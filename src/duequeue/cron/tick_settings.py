@@ -1,4 +1,4 @@
-"""What a schedule's messages have in common, whatever the schedule."""
+"""The options that every schedule takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def checked_settings(
     until: datetime | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> TickSettings:
-    """Return the settings, or raise for the option that makes no sense."""
+    """Return the settings, or raise for an option that is not valid."""
     if misfire is not None and not isinstance(misfire, Misfire):
         raise TypeError(f"misfire must be a Misfire, not {misfire!r}")
     if until is not None:

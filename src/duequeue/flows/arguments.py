@@ -20,7 +20,7 @@ from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
 
-# As after `except`: one type of exception, or a tuple of them.
+# One type of exception, or a tuple of them, as after `except`.
 ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
 
 _MOST = 2**31 - 1

@@ -75,7 +75,7 @@ def _revive(
 
 
 def _revive_all(context: Context[T], reason: str, due_at: int, now: int) -> Flow[int]:
-    """Revive in chunks, up to the last burial of now, since messages may be buried again."""
+    """Revive in chunks, but no burials that come later, since messages may be buried again."""
     total = 0
     until = yield from context.run_long(context.store.last_burial)
     after: BurialId | None = BEFORE_ALL if until else None
@@ -91,7 +91,7 @@ def _revive_all(context: Context[T], reason: str, due_at: int, now: int) -> Flow
 
 
 def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:
-    """Show as much of a burial as possible, because users look here for what is wrong."""
+    """Show as much of a burial as possible, because users look here for the cause of a failure."""
     payload: T | None
     try:
         payload = context.codec.decode(found.payload)

@@ -13,9 +13,9 @@ from duequeue.port.store import Limits, Store
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 
-# A queue looks for what is too old this often, in milliseconds of its clock.
+# A queue looks for old rows this often, in milliseconds of its clock.
 INTERVAL = 10 * 60 * 1000
-# And deletes up to this many rows of each kind before a poll goes on.
+# It deletes up to this many rows of each kind before a poll goes on.
 CHUNK = 1000
 
 logger = logging.getLogger("duequeue")
@@ -31,7 +31,7 @@ class Cleaning:
         self._last_at = -inf
 
     def take_turn(self, now: int) -> bool:
-        """Return whether it is time, which is then true for no other caller for a while."""
+        """Return whether it is time to delete; then no other caller gets True for a while."""
         with self._lock:
             if self._last_at <= now < self._last_at + INTERVAL:
                 return False
@@ -39,7 +39,7 @@ class Cleaning:
             return True
 
     def go_on_soon(self) -> None:
-        """Let the next poll go on, because more is left."""
+        """Let the next poll delete more, because some rows are left."""
         with self._lock:
             self._last_at = -inf
 
@@ -51,7 +51,7 @@ class Cleaning:
         )
 
     def run(self, name: str, store: Store, now: int) -> Flow[None]:
-        """Delete some of what is too old, if it is time; a failure must not fail the poll."""
+        """Delete some of the old rows, if it is time; a failure must not fail the poll."""
         if not self.take_turn(now):
             return
         delete = partial(store.delete_old, self.limits(now), CHUNK)
@@ -59,4 +59,4 @@ class Cleaning:
             if (yield from retrying(RetryPolicy.never(), delete, consumes=True)):
                 self.go_on_soon()
         except StoreError as error:
-            logger.warning("queue %r: could not delete what is too old: %s", name, error)
+            logger.warning("queue %r: could not delete old rows: %s", name, error)

@@ -1,4 +1,4 @@
-"""Texts that name a place in a listing or a burial, as the faces hand them out."""
+"""The texts by which users name a place in a listing, or a burial."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -59,7 +59,7 @@ def emit_lost(context: Context[T], messages: Iterable[LeasedMessage[Any]], won: 
 def _notice(
     context: Context[T], message: Claimed | LeasedMessage[T], burial: Burial
 ) -> BurialNotice[T]:
-    """Show as much of a message as possible, since it may be buried because it is damaged."""
+    """Show as much of a message as possible, since a damaged one may be buried for that reason."""
     payload: T | None
     if isinstance(message, LeasedMessage):
         asked_at, payload, headers = message.due_millis, message.payload, message.headers

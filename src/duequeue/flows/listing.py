@@ -62,7 +62,7 @@ def _place_of(listed: ListedMessage) -> Place:
 
 
 def _snapshot(context: Context[T], listed: ListedMessage, now: int) -> Snapshot[T]:
-    """Show as much of a message as possible, because one that is damaged must not hide others."""
+    """Show as much of a message as possible, because a damaged one must not hide the others."""
     _, key, found = listed
     payload, reason = _decoded(context, found.payload)
     state = state_of(found, now)

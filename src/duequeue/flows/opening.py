@@ -54,7 +54,7 @@ DEFAULT_LEASE = timedelta(minutes=5)
 # killed come again sooner.
 CONSUMER_LEASE = timedelta(minutes=1)
 
-# A warning of other payload types counts messages up to here, so that it is cheap.
+# The warning about other payload types counts no more messages than this, so that it is cheap.
 MOST_COUNTED = 10_000
 
 logger = logging.getLogger("duequeue.opening")
@@ -128,7 +128,7 @@ class Opening(Generic[T]):
         )
 
     def _warn_of_other_types(self, contact: StoreContact) -> Flow[None]:
-        """Log once if the name exists with another payload type, which is easily a mistake."""
+        """Log once if the name has other payload types, because that is often a mistake."""
         name, own = (self.backend.place, self.name), self.codec.type_name
         if name in _warned_of:
             return
@@ -138,9 +138,9 @@ class Opening(Generic[T]):
         except StoreUnavailable:
             raise
         except StoreError:
-            return  # such as a login that may not look at messages; it can still offer some
+            return  # for example, a login that may offer messages but not read them
         if types.get(own, 0) > 0 and sum(types.values()) == types[own]:
-            return  # the others are empty, and may be left over from a mistake of long ago
+            return  # the others are empty, and may be left over from an old mistake
         if types:
             _warned_of.add(name)
             words = (

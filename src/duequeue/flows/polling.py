@@ -178,7 +178,7 @@ def _look(
         except StoreError as error:
             # They stay leased and come again, so what was claimed with them need not wait.
             removed = len(burials) + len(expired)
-            words = "queue %r: could not remove %d messages, which come again: %s"
+            words = "queue %r: could not bury or drop %d messages, so they come again: %s"
             logger.warning(words, context.name, removed, one_line(error))
             break
     if claims > 1:  # a later claim may have found earlier messages
@@ -189,7 +189,7 @@ def _look(
 def _report_burials(
     context: Context[T], claimed: list[Claimed], burials: list[Burial], won: set[int]
 ) -> None:
-    """Log the burials that won, which nobody has asked for, and notify the listeners."""
+    """Log the burials that won, because no caller asked for them, and notify the listeners."""
     for burial in burials:
         if burial.lease.id in won:
             words = "queue %r: buried %r: %s"
@@ -198,7 +198,7 @@ def _report_burials(
 
 
 def _once(context: Context[T], operation: Operation[R], gives_up_at: float) -> Flow[R]:
-    """Run an operation that is not worth another try."""
+    """Run an operation once, without retries."""
     return retrying(
         RetryPolicy.never(),
         operation,
@@ -211,7 +211,7 @@ def _once(context: Context[T], operation: Operation[R], gives_up_at: float) -> F
 def _expire(
     context: Context[T], expired: list[Expiry], now: int, gives_up_at: float, *, many_more: bool
 ) -> Flow[None]:
-    """Drop expired messages, and with them more of those that are due, if there may be many."""
+    """Drop expired messages, and look for more of them if there may be many."""
     if many_more:
         token = secrets.randbits(62) + 1
         until = now + context.lease
@@ -241,7 +241,7 @@ def _claim(context: Context[T], limit: int, token: int) -> Steps[tuple[list[Clai
 def _sort_out(
     context: Context[T], claimed: list[Claimed], now: int
 ) -> tuple[list[tuple[Claimed, T]], list[Burial], list[Expiry]]:
-    """Decode what was claimed, and find what must be buried or dropped instead of delivered."""
+    """Decode claimed messages, and find those to bury or drop instead of delivering them."""
     good: list[tuple[Claimed, T]] = []
     burials: list[Burial] = []
     expired: list[Expiry] = []

@@ -1,4 +1,4 @@
-"""Giving a message in the queue another due time."""
+"""Gives a message in the queue another due time."""
 
 from datetime import datetime, timedelta
 from functools import partial

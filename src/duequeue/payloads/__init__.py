@@ -1,1 +1,1 @@
-"""Payload types: which there are, what they are called, and how they become JSON."""
+"""Payload types: which types are allowed, their names, and how they become JSON."""

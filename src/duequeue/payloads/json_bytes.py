@@ -1,4 +1,4 @@
-"""Values as JSON, in which equal values are equal bytes."""
+"""Values as JSON; equal values have equal bytes."""
 
 from math import isfinite
 

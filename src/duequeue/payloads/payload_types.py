@@ -1,4 +1,4 @@
-"""Which types can be payloads, and the names under which tables know them."""
+"""Which types can be payloads, and their names in the tables."""
 
 import dataclasses
 from types import EllipsisType, NoneType, UnionType

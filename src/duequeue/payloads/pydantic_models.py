@@ -1,4 +1,4 @@
-"""Pydantic models, by the names of their fields. Pydantic is never imported here."""
+"""Pydantic models as JSON, by the names of their fields; this module never imports pydantic."""
 
 import sys
 from typing import Any
@@ -7,8 +7,8 @@ import msgspec
 
 
 def is_model(candidate: object) -> bool:
-    """Return whether this is the class of a model of pydantic 2."""
-    # A class of models exists only where pydantic has been imported.
+    """Return whether this is the class of a pydantic 2 model."""
+    # Such a class exists only if somebody has imported pydantic.
     pydantic = sys.modules.get("pydantic")
     return (
         pydantic is not None
@@ -22,7 +22,7 @@ def dump_model(value: Any) -> object:
     """Return a model as JSON values, or raise for anything else."""
     if not is_model(type(value)):
         raise TypeError(f"there is no JSON for an object of type {type(value).__name__}")
-    # A wrong field is refused when the payload is checked, so no warning is needed about it.
+    # The check of the payload refuses a wrong field, so a warning about it is not needed.
     return value.model_dump(mode="json", by_alias=False, round_trip=True, warnings=False)
 
 
@@ -36,7 +36,7 @@ def load_model(payload_type: Any, value: object) -> object:
             msgspec.json.encode(value), by_alias=False, by_name=True
         )
     except ValueError as error:
-        # The error of pydantic quotes the payload, which would then be in logs.
+        # The error of pydantic quotes the payload, which must not reach logs.
         raise ValueError(_without_values(error)) from None
 
 

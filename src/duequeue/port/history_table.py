@@ -48,7 +48,7 @@ class DayBounds(NamedTuple):
 
 
 class BurialReason(NamedTuple):
-    """Why messages of a kind were buried, how many, and when the last one was."""
+    """Why messages of a kind were buried, how many there are, and when the last one was buried."""
 
     kind: str
     reason: str
@@ -82,5 +82,5 @@ class HistoryTable(Protocol):
     def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
         """Count the messages that were buried since an instant and still are, by their reason.
 
-        The reasons of the most burials come first, then the later ones.
+        The most frequent reasons come first, and of equally frequent ones the latest.
         """

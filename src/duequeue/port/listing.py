@@ -29,7 +29,7 @@ BEFORE_ALL = BurialId(FIRST, 0)
 
 
 class Window(NamedTuple):
-    """The bounds that a selection means at an instant; `after` is exclusive, all others not."""
+    """The bounds of a selection at an instant; `after` is exclusive, the others are inclusive."""
 
     after: Place
     due_until: int
@@ -45,7 +45,7 @@ class Window(NamedTuple):
 class Selection(NamedTuple):
     """The first `limit` messages after a place in due order, of those that match the filters.
 
-    The due time is where the message stands now, which a release moves. `due_to` is exclusive.
+    The due time is the current one, which a release changes. `due_to` is exclusive.
     """
 
     limit: int
@@ -69,7 +69,7 @@ class Selection(NamedTuple):
 
 
 class BurialSelection(NamedTuple):
-    """The first `limit` burials after one, and up to another, whose reason contains a text."""
+    """The first `limit` burials between two, whose reason contains a text."""
 
     limit: int
     after: BurialId = BEFORE_ALL

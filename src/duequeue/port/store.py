@@ -196,7 +196,7 @@ class Store(Protocol):
         """Return the selected live messages, in due order, without waiting for any lock."""
 
     def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Give a live message another due time, as if first asked for, and revoke its lease.
+        """Give a live message another due time, as if it was offered so, and revoke its lease.
 
         Everything else about it stays.
         """
@@ -242,7 +242,7 @@ class Store(Protocol):
         """Delete the burials older than `before`."""
 
     def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
-        """Delete up to `limit` old rows of the history, and of the burials; return if more is left.
+        """Delete up to `limit` old rows of the history, and burials; return whether more are left.
 
         A day of the history that holds nothing else may be removed as a whole instead.
         """

@@ -22,7 +22,7 @@ class Closing:
     ) -> None:
         self.close()
 
-    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    # Type checkers do not see these methods, so that they report the mistake themselves.
     if not TYPE_CHECKING:
 
         async def __aenter__(self) -> NoReturn:
@@ -30,7 +30,7 @@ class Closing:
             raise TypeError(f"enter a {name} with `with`, because it blocks, not with `async with`")
 
         async def __aexit__(self, *_: object) -> None:
-            """Exist, because Python looks for it before it enters."""
+            """Do nothing; Python looks for this method before it enters the block."""
 
 
 class AsyncClosing:
@@ -51,7 +51,7 @@ class AsyncClosing:
     ) -> None:
         await self.close()
 
-    # Type checkers report the mistake themselves, as long as they do not see these methods.
+    # Type checkers do not see these methods, so that they report the mistake themselves.
     if not TYPE_CHECKING:
 
         def __enter__(self) -> NoReturn:
@@ -59,4 +59,4 @@ class AsyncClosing:
             raise TypeError(f"enter an {name} with `async with`, not with `with`")
 
         def __exit__(self, *_: object) -> None:
-            """Exist, because Python looks for it before it enters."""
+            """Do nothing; Python looks for this method before it enters the block."""

@@ -1,4 +1,4 @@
-"""Whether the calls of this process reach a store, and the log of its outages.
+"""Notes whether the calls of this process reach a store, and logs its outages.
 
 All queues of a process that use the same tables share one `StoreContact`. So an outage logs one
 line when the store is lost, one a minute while it lasts, and one when it is back, however many
@@ -40,7 +40,7 @@ class StoreContact:
 
     def failed(self, error: BaseException) -> None:
         """Note that a call failed because the store is unavailable."""
-        # If another thread, or the call that a signal has interrupted, is here, it logs enough.
+        # Another thread, or the call that a signal interrupted, may hold the lock. It logs enough.
         if self._lock.acquire(blocking=False):
             try:
                 self._note(self._clock(), error)
@@ -84,5 +84,5 @@ def contact_with(place: str, address: str) -> StoreContact:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line; a driver's message often has several."""
+    """Return the message of an error in one line; a driver's message often has several."""
     return " ".join(str(error).split())

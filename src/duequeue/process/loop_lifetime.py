@@ -1,4 +1,4 @@
-"""Until when an awaiting queue can be used, and in which event loop."""
+"""How long an asynchronous queue can be used, and in which event loop."""
 
 import asyncio
 import os

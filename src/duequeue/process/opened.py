@@ -1,13 +1,13 @@
-"""Objects that only their `open` makes, and that stay in the process that opened them."""
+"""Objects that only `open` creates, and that stay in the process that opened them."""
 
 from typing import NoReturn, Self
 
 
 class Opened:
-    """Refuses to be made by its class, to be pickled and to be copied."""
+    """A class that cannot be called, and whose objects can be neither pickled nor copied."""
 
     def __new__(cls, *parts: object, **options: object) -> Self:
-        """Refuse what users would give to `open`; `open` itself gives three parts or four."""
+        """Refuse the arguments that users pass to `open`; `open` passes three or four parts."""
         if len(parts) not in {3, 4} or isinstance(parts[0], str) or options:
             raise TypeError(f"use {cls.__name__}.open(url, name), with the same options")
         return super().__new__(cls)

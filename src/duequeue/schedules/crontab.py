@@ -35,7 +35,7 @@ class Crontab(OnWallClock):
     The fields are minute, hour, day-of-month, month, day-of-week; each takes `*`, values, names,
     ranges, steps and lists, and the days also `L`, `LW`, `5L` and `MON#2`. If both days are
     restricted, one of them has to match, unless one starts with `*`; then both have to. If there
-    are six fields, the first one is second. `@daily` and the like stand for five fields.
+    are six fields, the first one is the second. `@daily` and the like stand for five fields.
     """
 
     expression: str
@@ -92,7 +92,7 @@ def _checked_expression(expression: str) -> str:
     if len(parts) not in (len(_FIELDS) - 1, len(_FIELDS)):
         wanted = " ".join(each.name for each in _FIELDS[1:])
         raise ValueError(
-            f"expression {expression!r} must have five fields: {wanted}; or six, second first"
+            f"expression {expression!r} must have five fields: {wanted}; or six, with second first"
         )
     if parts[0] == "0" and len(parts) == len(_FIELDS):
         del parts[0]  # the same minutes, so the same configuration

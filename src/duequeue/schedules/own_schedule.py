@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 class OwnSchedule(Walking):
-    """A user's schedule, each answer of which is checked, so that no mistake makes a cron spin."""
+    """A user's schedule; each answer is checked, so that no mistake makes a cron loop for ever."""
 
     __slots__ = ("_schedule",)
 
@@ -60,7 +60,7 @@ class OwnSchedule(Walking):
 
 
 def contained(call: Callable[[], R]) -> R:
-    """Call a function of the user's, and let nothing worse than an error out of it.
+    """Call a function of the user's, and raise nothing worse than an `Exception`.
 
     A function that exits, or cancels something of its own, must not end the one thread or task
     that serves every cron.

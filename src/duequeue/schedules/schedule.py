@@ -23,11 +23,11 @@ _UNITS = (
 
 
 class Schedule(Protocol):
-    """Anything that knows the instant that comes next.
+    """Any object that returns the tick after an instant.
 
-    Its ticks must be the same from whichever instant it is asked, because every node asks at other
-    instants. A schedule may also have a `text`, from which `ConfigHash.of` computes its hash, and a
-    method `describe()`, which returns one line for people.
+    Its ticks must not depend on the instant from which it is asked, because every node asks at
+    other instants. A schedule may also have a `text`, from which `ConfigHash.of` computes its hash,
+    and a method `describe()`, which returns one line for people.
     """
 
     def next_after(self, instant: datetime) -> datetime:
@@ -102,7 +102,7 @@ class Every:
 
 
 class Walking:
-    """A schedule that finds several ticks in a row faster, or otherwise, than one by one."""
+    """A schedule that has its own way to find several ticks in a row."""
 
     __slots__ = ()
 

@@ -68,7 +68,7 @@ def wall_clock(zone: str) -> WallClock:
 
 
 def name_of(zone: ZoneInfo) -> str:
-    """Return the name of a zone; only its name counts, not the rules that it was made from."""
+    """Return the name of a zone; only the name counts, not the rules of the object."""
     if not zone.key:
         raise ValueError(f"zone {zone!r} has no name; use ZoneInfo('Europe/Berlin') or the name")
     return zone.key

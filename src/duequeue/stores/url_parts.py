@@ -27,8 +27,8 @@ def refuse_unencoded_credentials(url: str) -> None:
 
 
 def refuse_unknown_options(options: Mapping[str, str], known: AbstractSet[str]) -> None:
-    """Raise for an option that is not known, and name the known one that is most like it."""
-    # Behind an unencoded ? in a password, which an @ ends, the options are parts of it.
+    """Raise for an unknown option, and name the most similar known one."""
+    # If a password contains an unencoded ?, the text after it up to the @ looks like options.
     may_show = not any("@" in name + value for name, value in options.items())
     for name in options.keys() - known:
         shown = f" {name!r}" if may_show else ""

@@ -22,7 +22,7 @@ def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
         "worker",
         help="pass messages to functions when they are due",
         description="Pass messages to functions when they are due. A function that is decorated "
-        "with @queue.handler brings its queue and its options, which the arguments below override. "
+        "with @queue.handler has its own queue and options, which the arguments below override. "
         "On SIGTERM or Ctrl-C, the worker lets running handlers finish and gives the other "
         "messages back; a second signal stops it at once.",
     )
@@ -82,13 +82,13 @@ def _add_consumer(parser: argparse.ArgumentParser) -> None:
         "--backoff",
         type=backoff,
         metavar="FIRST[:LONGEST]",
-        help="how long a message waits after its first failure, and at most (default: 1s:1h)",
+        help="the delay after the first failure, and the longest delay (default: 1s:1h)",
     )
     parser.add_argument(
         "--lease",
         type=duration,
         metavar="DURATION",
-        help="after which time a dead worker's messages are delivered again, such as 5m "
+        help="how long the messages of a dead worker wait for their redelivery, such as 5m "
         "(default: the queue's own, or 1m)",
     )
 
@@ -112,8 +112,8 @@ def _add_process(parser: argparse.ArgumentParser) -> None:
         "--health-port",
         type=_health,
         metavar="[HOST:]PORT",
-        help="answer HTTP requests here with 200 while the worker works, and with 503 otherwise "
-        "(host: 127.0.0.1)",
+        help="answer HTTP requests here with 200 while the worker works, and otherwise with 503 "
+        "(default host: 127.0.0.1)",
     )
 
 
@@ -171,7 +171,7 @@ def _health(text: str) -> tuple[str, int]:
     try:
         number = int(port)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, nor host:port") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port or host:port") from error
     if not 0 <= number < 2**16:
         raise argparse.ArgumentTypeError(f"{number} is not a port")
     return host.strip("[]") or "127.0.0.1", number

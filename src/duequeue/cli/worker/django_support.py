@@ -26,7 +26,7 @@ def set_up_django() -> None:
 
 
 def with_fresh_connections(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a handler around which Django closes connections that are broken or too old.
+    """Return a handler that closes broken and old connections of Django before and after each call.
 
     Django does so at the beginning and at the end of each request, which handlers do not have.
     """

@@ -32,7 +32,7 @@ def problem_of(consumers: RunningConsumers, services: list[Service]) -> str:
 
 
 def _problem_of_store(service: Service) -> str:
-    """Return whether a store was not reached lately.
+    """Return a problem if a store was not reached recently, or nothing.
 
     An idle consumer looks at its store in each poll interval, and a busy one extends its leases.
     """

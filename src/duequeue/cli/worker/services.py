@@ -115,12 +115,12 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
     """Return how to open the queue of a function that is not decorated."""
     if settings.queue is None:
         raise ValueError(
-            f"{place} belongs to no queue: give --queue, or decorate it with @queue.handler"
+            f"{place} belongs to no queue: pass --queue, or decorate it with @queue.handler"
         )
     url = settings.url or os.environ.get(URL_VARIABLE)
     if url is None:
         raise ValueError(
-            f"{place} needs the database of its queue: give --url, or set {URL_VARIABLE}"
+            f"{place} needs the database of its queue: pass --url, or set {URL_VARIABLE}"
         )
     interval = settings.poll_interval
     return opening.checked(

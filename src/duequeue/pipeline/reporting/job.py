@@ -24,7 +24,7 @@ from duequeue.port.history_table import BurialReason
 from duequeue.spark import DueQueueSource, register
 
 PAGE = "report.html"
-# Reasons often name what failed, so there may be as many as burials.
+# Reasons often contain keys or numbers, so there may be as many reasons as burials.
 MOST_REASONS = 1000
 
 
@@ -52,7 +52,7 @@ def report(
     """Report on an archive, on the history that is still in a database, or on both.
 
     Only a database knows which messages are to come, and why messages were buried. Without a step,
-    the plots have the one that fits the time over which messages were settled.
+    the plots use the finest one that fits the time over which messages were settled.
     """
     if archive is None and url is None:
         raise ValueError("there is nothing to report on: give an archive, a url, or both")
@@ -83,7 +83,7 @@ def report(
 
 
 class Found(NamedTuple):
-    """What a report is about: settled and scheduled messages, and the reasons of burials."""
+    """The data of a report: settled and scheduled messages, and the reasons for burials."""
 
     settled: DataFrame
     scheduled: DataFrame
@@ -93,7 +93,7 @@ class Found(NamedTuple):
 def _read(
     spark: SparkSession, archive: str | Path | None, url: str | None, since: datetime, now: datetime
 ) -> Found:
-    """Read what there is.
+    """Read the archive and the database, as far as they are given.
 
     An archive run copies rows from the database and then removes them. So the database is read
     first: rows that are moved meanwhile are found twice and counted once, instead of not at all.

@@ -22,7 +22,7 @@ class Figure(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why messages of a queue were buried, how many, and when the last one was."""
+    """Why messages of a queue were buried, how many there are, and when the last one was buried."""
 
     queue: str
     reason: str
@@ -120,7 +120,7 @@ def _worst(buried: int, queues: Sequence[Row]) -> str:
 
 
 def reasons(rows: Sequence[Row]) -> list[Reason]:
-    """Sum up reasons that differ only in numbers, such as those of orders, and show the latest."""
+    """Add up reasons that differ only in numbers, such as order numbers, and show the latest."""
     found: dict[tuple[str, str], Reason] = {}
     for row in sorted(rows, key=lambda row: row["last_at"]):
         alike = (row["queue"], re.sub(r"\d+", "0", row["reason"]))

@@ -214,7 +214,7 @@ class MemoryStore:
 
     @at_once
     def delete_old(self, limits: Limits, limit: int) -> bool:  # noqa: ARG002 - the port's signature
-        """Walk over everything; it may all go at once, because no one waits for a disk."""
+        """Walk over everything; all of it may go at once, because nobody waits for a disk."""
         if limits.history_before is not None:
             self._settling.forget_before(limits.history_before)
         if limits.buried_before is not None:

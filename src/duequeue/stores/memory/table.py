@@ -11,7 +11,7 @@ from duequeue.port.store import Record, StoredBurial
 Place: TypeAlias = tuple[int, int, int]  # instant, message id, serial number of the placing
 
 _SLACK = 64
-_burial_numbers = count(1)  # of all tables, so that a burial of another queue is never mistaken
+_burial_numbers = count(1)  # of all tables, so that no two queues share an id
 
 
 @dataclass(slots=True)

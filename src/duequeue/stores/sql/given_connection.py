@@ -1,7 +1,7 @@
-"""What a caller may give to `within`, and the driver's connection behind it.
+"""Finds the driver's connection behind the object that a caller gives to `within`.
 
-SQLAlchemy, Django and the drivers are not imported here, because somebody who gives one of their
-objects has imported them already.
+This module does not import SQLAlchemy, Django or the drivers, because a caller who passes one of
+their objects has imported them already.
 
 The connection is looked up for each operation. An SQLAlchemy session may have another one after its
 commit, and Django has one for each thread.
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 C = TypeVar("C")
 
-# Takes what may be a driver's connection, and raises if it cannot be used.
+# Returns an object as a driver's connection, or raises if it cannot be used as one.
 Check: TypeAlias = Callable[[object], C]
 
 _ALIAS = re.compile(r"[\w-]+")
@@ -116,7 +116,7 @@ def _of_django(connection: Any) -> object:
 
 
 def _of_sqlalchemy(connection: Any, check: Check[C]) -> C:
-    """Begin as SQLAlchemy's own `execute` does, or else its `commit` would do nothing."""
+    """Begin a transaction, as `execute` does, or else SQLAlchemy's `commit` would do nothing."""
     begun = None if connection.in_transaction() else connection.begin()
     try:
         return check(connection.connection.driver_connection)
@@ -135,7 +135,7 @@ async def _of_async_sqlalchemy(connection: Any, check: Check[C]) -> C:
     try:
         driver = (await connection.get_raw_connection()).driver_connection
         if is_a(driver, ASYNCPG) and not driver.is_in_transaction():
-            # On asyncpg, SQLAlchemy puts off BEGIN until it runs a statement.
+            # On asyncpg, SQLAlchemy delays BEGIN until it runs a statement.
             await connection.exec_driver_sql("SELECT 1")
         return check(driver)
     except BaseException:

@@ -26,7 +26,7 @@ logger = logging.getLogger("duequeue.postgres")
 # second instead of one with every offer.
 SEND_EVERY = 0.005
 RETRY_EVERY = 1.0
-# If the whole server is away, calls notice it within these tries, and their outage is logged.
+# If the whole server is away, calls fail within these tries, and the outage is logged for them.
 SILENT_FAILURES = 6
 CLOSE_WITHIN = 0.5
 ANSWER_WITHIN = 10.0

@@ -1,4 +1,4 @@
-"""Which database a connection leads to, and whether that is the one of the queue.
+"""Finds out which database a connection leads to, and whether it is the database of the queue.
 
 A queue is a number in the tables. In another database the same number may belong to another queue,
 so a caller's connection is compared with the queue's own connections before it is used.
@@ -23,7 +23,7 @@ RETRY = RetryPolicy(budget=timedelta(seconds=10))
 
 
 class Identity(NamedTuple):
-    """The instant when the server began, the number of the database, and that of our table."""
+    """The instant when the server started, and the numbers of the database and of our table."""
 
     began_at: int
     database: int

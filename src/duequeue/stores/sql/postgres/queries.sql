@@ -28,8 +28,8 @@ AND (
 ORDER BY kind.kind;
 
 -- name: identify_database
--- No two servers began at the same microsecond, and a copy of a server has begun by itself. Nothing here
--- fails if the tables are missing, because that would end a caller's transaction.
+-- No two servers started at the same microsecond, and a copy of a server has its own start. The query does
+-- not fail if the tables are missing, because a failure would end the caller's transaction.
 SELECT
     CAST(extract(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS bigint),
     (SELECT CAST(oid AS bigint) FROM pg_database WHERE datname = current_database()),
@@ -217,7 +217,7 @@ ORDER BY due_at, id
 LIMIT :limit;
 
 -- name: count_keys
--- The keys of all queues are counted, because to look at each one's queue would cost more.
+-- The keys of all queues are counted, because checking the queue of each key would cost more.
 SELECT count(*) FROM (
     SELECT 1 FROM duequeue_message
     WHERE key >= :first_key AND key <= :last_key AND CAST(:kind_id AS integer) IS NOT NULL
