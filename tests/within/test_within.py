@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from duequeue import ManualClock, Message, OfferOutcome
+from duequeue import ManualClock, Message, OfferOutcome, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import (
@@ -20,6 +20,7 @@ from duequeue.contract.phrases import (
     keys_of,
     snapshot,
 )
+from duequeue.process import contact
 from tests.fixtures.connections import connect_postgres
 from tests.within.conftest import Connect
 
@@ -256,3 +257,26 @@ def test_memory_has_no_transactions(queue: QueueFace) -> None:
             queue.within(connection)
     finally:
         connection.close()
+
+
+def test_a_failure_within_is_not_logged_as_an_outage_of_the_store(
+    postgres_url: str,
+    face: Face,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(contact, "SILENT_SECONDS", 1e-6)
+    with (
+        face.open(postgres_url, "orders") as queue,
+        psycopg.connect(postgres_url) as other,
+        connect_postgres(face, postgres_url) as connection,
+    ):
+        queue.offer("a", 1)
+        other.execute("SELECT FROM duequeue_message FOR UPDATE")
+        for _ in range(2):
+            connection.execute("SET LOCAL lock_timeout = '1ms'")
+            with pytest.raises(StoreUnavailable):
+                queue.within(connection).offer("a", 2)
+            connection.rollback()
+        assert queue.contains("a")
+    assert "available" not in caplog.text

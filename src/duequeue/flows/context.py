@@ -130,12 +130,16 @@ class Context(Generic[T]):
         return self.alerts is None
 
     def borrowed(self) -> "Context[T]":
-        """Return the context for a caller's transaction, in which nothing can be retried."""
+        """Return the context for a caller's transaction, in which nothing can be retried.
+
+        What fails there says nothing about the queue's own connections to the store.
+        """
         return replace(
             self,
             store=self.store.borrowed(),
             group_commit=None,
             alerts=None,
+            contact=StoreContact(),
             retry=RetryPolicy.never(),
             cleaning=None,
         )
