@@ -283,3 +283,20 @@ def test_the_functions_belong_to_the_owner_of_the_tables(urls: Urls) -> None:
             "SELECT DISTINCT pg_get_userbyid(proowner) FROM pg_proc WHERE proname LIKE 'duequeue%'"
         ).fetchall()
         assert rows == [(connection.info.user,)]
+
+
+def test_a_producer_of_an_older_version_goes_on_after_the_script(
+    postgres_server: PostgresServer, logins: tuple[Logins, str], urls: Urls
+) -> None:
+    superuser = logins[0].superuser
+    older = "duequeue_offer_messages(text[])"
+    with psycopg.connect(superuser, autocommit=True) as connection:
+        connection.execute(f"CREATE FUNCTION {older} RETURNS int LANGUAGE sql AS 'SELECT 7'")
+        connection.execute(f"GRANT EXECUTE ON FUNCTION {older} TO duequeue_producer")
+        try:
+            run_roles_script(postgres_server, superuser)
+            with psycopg.connect(plain(urls.producer)) as producer:
+                found = producer.execute("SELECT duequeue_offer_messages(ARRAY['a'])").fetchone()
+                assert found == (7,)
+        finally:
+            connection.execute(f"DROP FUNCTION IF EXISTS {older}")

@@ -75,7 +75,7 @@ LATE_WORKER = """
 import os, socket
 import pyspark.worker
 from pyspark import daemon
-from duequeue.spark_daemon import until_closed
+from duequeue.spark.daemon import until_closed
 
 os.environ["PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE"] = "1"
 ours, sparks = socket.socketpair()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from threading import Timer
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -296,6 +297,30 @@ def test_a_retention_deletes_row_by_row_without_the_right_to_drop_days(
         assert app.try_poll() is None
         assert app.history() == []
     assert "20260301" in partitions(admin)
+
+
+def test_two_retentions_may_drop_the_same_day_at_once(
+    queue: QueueFace,
+    postgres_url: str,
+    face: Face,
+    clock: ManualClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue.offer("a", 1)
+    assert claim(queue).bury("enough")
+    clock.advance(3 * DAY)
+    retention = Retention(history=DAY, buried=DAY)
+    with (
+        face.open(postgres_url, "orders", clock=clock, retention=retention) as short,
+        psycopg.connect(postgres_url) as other,
+    ):
+        other.execute("DROP TABLE duequeue_history_20260301")
+        committing = Timer(0.05, other.commit)
+        committing.start()
+        assert short.try_poll() is None
+        committing.join()
+        assert (short.history(), short.buried(1)) == ([], [])
+    assert "could not delete what is too old" not in caplog.text
 
 
 def test_a_retention_without_any_right_does_not_fail_a_poll(

@@ -56,8 +56,9 @@ def test_no_more_threads_are_replaced_than_there_are(time: Time) -> None:
     assert late.stalled, "the two that were started hang too"
     assert late.end(2), "so it goes on with the next message"
     assert not late.stalled
-    assert not late.end(0)
-    assert late.replace(3), "one of the lost threads has ended"
+    assert late.end(0), "so it takes the place of the last one"
+    assert not late.end(1), "no place is left to take"
+    assert not late.end(3), "its own place is taken"
 
 
 def test_a_handler_that_has_ended_is_not_replaced(time: Time) -> None:

@@ -18,7 +18,8 @@ from django.db import connections, transaction
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, WrongDatabase
+from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, StoreError, WrongDatabase
+from duequeue.contract.faces import Face
 from tests.within.django_database import django_database
 
 
@@ -208,6 +209,25 @@ async def open_awaiting(store: str, url: str) -> list[Any]:
     return [await asyncpg.connect(url), await psycopg.AsyncConnection.connect(url)]
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="it has no such mode")
+def test_aiosqlite_must_not_commit_each_statement_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "app.db"
+
+    async def main() -> None:
+        async with (
+            AsyncQueue.open(f"sqlite:///{file}", "orders") as queue,
+            aiosqlite.connect(file, autocommit=True) as connection,
+        ):
+            with pytest.raises(ValueError, match="execute BEGIN on it first"):
+                await queue.within(connection).offer("a", 1)
+            await connection.execute("BEGIN")
+            await queue.within(connection).offer("b", 1)
+            await connection.execute("ROLLBACK")
+            assert (await queue.stats()).total == 0
+
+    asyncio.run(main())
+
+
 def test_asyncpg_must_be_in_a_transaction(postgres_url: str) -> None:
     async def main() -> None:
         async with AsyncQueue.open(postgres_url, "orders") as queue:
@@ -219,11 +239,42 @@ def test_asyncpg_must_be_in_a_transaction(postgres_url: str) -> None:
     asyncio.run(main())
 
 
+def test_asyncpg_may_raise_an_error_with_a_code_of_the_users_own(postgres_url: str) -> None:
+    async def main() -> None:
+        async with AsyncQueue.open(postgres_url, "orders") as queue:
+            connection = await asyncpg.connect(postgres_url)
+            await connection.execute("""
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+                    BEGIN RAISE EXCEPTION 'enough' USING ERRCODE = 'HR001'; END
+                $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON duequeue_message
+                    FOR EACH ROW EXECUTE FUNCTION refuse()
+            """)
+            with pytest.raises(StoreError, match="enough") as raised:
+                async with connection.transaction():
+                    await queue.within(connection).offer("a", 1)
+            assert type(raised.value) is StoreError
+            await connection.close()
+
+    asyncio.run(main())
+
+
 def test_nothing_is_refused_by_name(store_url: str) -> None:
     with Queue.open(store_url, "orders") as queue:
         for given, name in [(None, "NoneType"), (7, "int"), (Path(), "pathlib.PosixPath")]:
             with pytest.raises(TypeError, match=f"^connection must be an? .* not {name}$"):
                 queue.within(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["postgresql://app:hunter2@host/app", "user=app password=hunter2"]
+)
+def test_a_url_is_refused_without_its_password(face: Face, store_url: str, given: str) -> None:
+    with (
+        face.open(store_url, "orders") as queue,
+        pytest.raises(TypeError, match=r"^connection must be .*, not a str$"),
+    ):
+        queue.within(given)
 
 
 def test_awaiting_connections_are_refused_by_a_blocking_queue(store: str, store_url: str) -> None:

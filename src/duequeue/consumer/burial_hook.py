@@ -74,6 +74,10 @@ class AsyncBurialHook(Generic[T]):
         while (notice := await self._notices.get()) is not None:
             try:
                 await self._call(notice)
+            except asyncio.CancelledError as error:
+                if _is_being_cancelled():
+                    raise
+                _log_failure(notice, error)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - likewise
                 _log_failure(notice, error)
 
@@ -86,6 +90,12 @@ def check_callable(on_buried: object) -> None:
     """Raise unless the hook can be called."""
     if not callable(on_buried):
         raise TypeError(f"on_buried must be a function of a BurialNotice, not {on_buried!r}")
+
+
+def _is_being_cancelled() -> bool:
+    """Return whether somebody has cancelled this task, and not only what it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _may_return_awaitable(function: Callable[..., object]) -> bool:

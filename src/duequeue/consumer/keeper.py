@@ -83,7 +83,7 @@ class Keeper(ConsumerRole[T, P]):
                 replaced += workload.give_up(message, verdict)
         if replaced:
             yield StartHandlers(replaced)
-        if replaced < len(overdue):
+        if replaced < len(overdue) and not self.handover.workload.stopping:
             words = (
                 "queue %r: too many handlers that timed out still run, so fewer threads are left"
             )

@@ -8,8 +8,8 @@ class LateHandlers:
 
     A thread cannot be ended from outside. So a consumer gives up the message of a late handler and
     starts another thread in place of the one that hangs. It replaces at most as many threads as it
-    has; a late handler beyond that keeps its place until it ends. The caller holds the lock of the
-    handover.
+    has; a late handler beyond that keeps its place until it or another late one ends. The caller
+    holds the lock of the handover.
     """
 
     def __init__(self, timeout_seconds: float, threads: int) -> None:
@@ -23,9 +23,15 @@ class LateHandlers:
         self._begun_at[handler] = monotonic()
 
     def end(self, handler: int) -> bool:
-        """Forget a handler; return whether its thread may go on, because it was not replaced."""
+        """Forget a handler, and return whether its thread may go on.
+
+        A thread that was replaced takes the place of one that could not be replaced, if any hangs.
+        """
         self._begun_at.pop(handler, None)
-        return not self._late.pop(handler, False)
+        if not self._late.pop(handler, False):
+            return True
+        hanging = next((each for each, replaced in self._late.items() if not replaced), None)
+        return hanging is not None and self.replace(hanging)
 
     def seconds_left(self) -> float:
         """Return how long no handler can time out, not even one that begins now."""

@@ -264,18 +264,25 @@ def test_an_error_in_the_hook_does_no_harm(
 ) -> None:
     called: SimpleQueue[str] = SimpleQueue()
 
+    errors: dict[str, BaseException] = {
+        "a": SystemExit(),
+        "b": asyncio.CancelledError("what the hook waited for"),
+        "c": ValueError("the hook is broken"),
+    }
+
     def fail(notice: BurialNotice[Any]) -> None:
         called.put(notice.key)
-        raise SystemExit if notice.key == "a" else ValueError("the hook is broken")
+        raise errors[notice.key]
 
-    queue.offer_batch([Message("a", 1), Message("b", 1)])
+    queue.offer_batch([Message(key, 1) for key in errors])
     with (
         caplog.at_level(logging.ERROR, "duequeue.consumer"),
         consume(queue, lambda _: Bury("no"), on_buried=suited(fail, stage), concurrency=1),
     ):
-        assert {called.get(timeout=PATIENCE), called.get(timeout=PATIENCE)} == {"a", "b"}
-    assert queue.stats().buried == 2
-    assert "on_buried failed for 'b', which stays buried" in caplog.text
+        assert {called.get(timeout=PATIENCE) for _ in errors} == {"a", "b", "c"}
+    assert queue.stats().buried == 3
+    for key in errors:
+        assert f"on_buried failed for {key!r}, which stays buried" in caplog.text
 
 
 def test_a_slow_hook_delays_no_handler_but_a_stop_waits_for_it(

@@ -115,12 +115,25 @@ def test_only_so_many_threads_are_replaced(
         queue.offer("third", 1)
         assert "too many handlers that timed out still run" in caplog.text
         until(partial(is_in, queue, "third", State.DUE, attempts=0))
-        late[0].end()  # its thread was replaced, so it ends
-        late[1].end()  # its thread was not, so it goes on
+        late[1].end()  # its thread was not replaced, so it goes on
         third = stage.next()
         assert third.delivery.key == "third"
         third.end()
         until(lambda: not queue.contains("third") or is_in(queue, "third", State.FUTURE))
+
+
+def test_a_lost_thread_that_comes_back_takes_the_place_of_one_that_hangs(
+    queue: QueueFace, stage: Stage, consume: Consume
+) -> None:
+    if not stage.on_threads:
+        pytest.skip("a task ends when it is cancelled")
+    queue.offer_batch([Message(key, 1, -SECOND) for key in ("first", "second")])
+    with consume(queue, timeout=TIMEOUT, concurrency=1, backoff=LATER):
+        late = [stage.next(), stage.next()]
+        until(partial(is_in, queue, "second", State.FUTURE))
+        late[0].end()  # the other one hangs for ever
+        queue.offer("third", 1)
+        assert stage.next().delivery.key == "third"
 
 
 def test_a_stop_does_not_wait_for_late_handlers(
@@ -132,6 +145,18 @@ def test_a_stop_does_not_wait_for_late_handlers(
     until(partial(is_in, queue, "slow", State.FUTURE))
     consumer.stop(grace=HOUR)
     assert is_in(queue, "slow", State.FUTURE)
+
+
+def test_a_stop_ends_with_the_timeout_of_the_last_handler(
+    queue: QueueFace, stage: Stage, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.offer("slow", 1)
+    consumer = consume(queue, timeout=10 * TIMEOUT, backoff=LATER)
+    stage.next()
+    with caplog.at_level(logging.ERROR, "duequeue.consumer"):
+        consumer.stop(grace=HOUR)
+    assert is_in(queue, "slow", State.FUTURE)
+    assert "too many handlers" not in caplog.text, "no thread is needed any more"
 
 
 def test_a_late_handler_is_reported_once(queue: QueueFace, stage: Stage, consume: Consume) -> None:

@@ -27,13 +27,13 @@ exec "{program}" "$@"
 """
 # Spark has a setting for the daemon of its workers, but does not use it while it plans a query.
 _PYTHON = """#!/bin/sh
-for argument do
-    shift
-    [ "$argument" = "pyspark.daemon" ] && argument=duequeue.spark_daemon
-    set -- "$@" "$argument"
-done
+if [ "$1 $2" = "-m pyspark.daemon" ]; then
+    shift 2
+    set -- -c "exec(open('{daemon}').read())" "$@"
+fi
 exec "{program}" "$@"
 """
+_DAEMON = Path(__file__).with_name("daemon.py")
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Unix sockets are faster between Spark and its Python workers, but some systems lack them.
@@ -135,5 +135,5 @@ def java_of_wheel(folder: Path) -> Path:
 
 def _write_script(path: Path, text: str, program: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.format(program=program))
+    path.write_text(text.format(program=program, daemon=_DAEMON))
     path.chmod(0o755)

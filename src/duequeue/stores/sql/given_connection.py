@@ -7,6 +7,7 @@ The connection is looked up for each operation. An SQLAlchemy session may have a
 commit, and Django has one for each thread.
 """
 
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -15,6 +16,8 @@ C = TypeVar("C")
 
 # Returns an object as a driver's connection, or raises if it cannot be used as one.
 Check: TypeAlias = Callable[[object], C]
+
+_ALIAS = re.compile(r"[\w-]+")
 
 _DJANGO = {
     "django.db.backends.base.base": ("BaseDatabaseWrapper",),
@@ -89,7 +92,8 @@ def async_refused(given: object, accepted: str) -> TypeError:
 
 def _name_of(given: object) -> str:
     if isinstance(given, str):
-        return f"the str {given!r}"
+        # A URL may hold a password, and no alias looks like one.
+        return f"the str {given!r}" if _ALIAS.fullmatch(given) else "a str"
     kind = type(given)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 

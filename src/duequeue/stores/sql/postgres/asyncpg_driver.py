@@ -84,12 +84,20 @@ class AsyncpgDriver:
     def translate(self, error: Any, address: Address) -> StoreError:
         """Return the DueQueue error for what psycopg would have raised."""
         code = getattr(error, "sqlstate", None)
-        kind = psycopg.InterfaceError if code is None else psycopg.errors.lookup(code)
+        kind = psycopg.InterfaceError if code is None else _error_with(code)
         return translate(kind(str(error)), address)
 
     async def _fetch(self, name: str, parameters: Parameters) -> list[Row]:
         query, values = numbered(texts()[name], parameters)
         return [tuple(row) for row in await self._given.fetch(query, *values)]
+
+
+def _error_with(code: str) -> type[psycopg.Error]:
+    """Return psycopg's error for a code, which a trigger of the user's may have made up."""
+    try:
+        return psycopg.errors.lookup(code)
+    except KeyError:
+        return psycopg.DatabaseError
 
 
 def numbered(query: str, parameters: Parameters) -> tuple[str, Sequence[Any]]:

@@ -22,10 +22,11 @@ _TYPES = {
     "payload": "bytea[]",
     "replace": "boolean[]",
 }
-# An offer returns two columns, and a third one that sends the note and is not passed on.
+# An offer returns two columns, and a third one that sends the note and is not passed on. Functions
+# of an older version, with other parameters, stay for producers that are not upgraded yet.
 _FUNCTION = """\
-DROP FUNCTION IF EXISTS {name};
-CREATE FUNCTION {name}({types}) RETURNS TABLE (offered text, is_new boolean)
+DROP FUNCTION IF EXISTS {signature};
+CREATE FUNCTION {signature} RETURNS TABLE (offered text, is_new boolean)
 LANGUAGE plpgsql SECURITY DEFINER
 AS $function$
 DECLARE
@@ -48,7 +49,7 @@ def roles_script() -> str:
     """Return the statements that create roles for producers, consumers and administrators."""
     script = files(__package__).joinpath("roles.sql").read_text("utf-8")
     functions = "\n".join(map(_definition, OFFERS))
-    names = ", ".join(map(_function_name, OFFERS))
+    names = ", ".join(map(_signature, OFFERS))
     return script.replace("{functions}", functions.rstrip()).replace("{names}", names)
 
 
@@ -62,13 +63,17 @@ def _definition(offer: str) -> str:
     query = load_queries("postgres")[offer]
     names = _parameters(offer)
     numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", query)
-    types = ", ".join(_TYPES[name] for name in names)
-    return _FUNCTION.format(name=_function_name(offer), types=types, query=numbered)
+    return _FUNCTION.format(signature=_signature(offer), query=numbered)
 
 
 def _call(offer: str) -> str:
     values = ", ".join(f"CAST(:{name} AS {_TYPES[name]})" for name in _parameters(offer))
     return f"SELECT offered, is_new FROM {_function_name(offer)}({values})"  # noqa: S608 - all of it is ours
+
+
+def _signature(offer: str) -> str:
+    types = ", ".join(_TYPES[name] for name in _parameters(offer))
+    return f"{_function_name(offer)}({types})"
 
 
 def _function_name(offer: str) -> str:

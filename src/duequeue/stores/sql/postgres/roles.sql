@@ -1,6 +1,6 @@
 -- This script creates roles with no more rights than DueQueue needs. The tables must exist. Run it as
--- the owner of the tables, with their schema first in the search path, and again after each upgrade of
--- DueQueue. Unless the roles exist already, the owner must be allowed to create roles. Then grant them
+-- the owner of the tables, with their schema first in the search path, and again for each new version of
+-- DueQueue, after its migration. Unless the roles exist already, the owner must be allowed to create roles. Then grant them
 -- to your logins:
 --
 --   GRANT duequeue_producer TO shop;

@@ -47,6 +47,8 @@ class BorrowedAsyncSqliteSession:
     ) -> T:
         """Run one operation; the caller commits."""
         connection = await self._find()
+        if not connection.in_transaction:
+            refuse_autocommit(connection, await _autocommit_of(connection))
         perform = AiosqlitePerformer(connection)
         text_factory, connection.text_factory = connection.text_factory, str
         try:
@@ -100,6 +102,11 @@ class AiosqlitePerformer:
             cursor.row_factory = None  # for plain tuples, whatever the owner prefers
             await cursor.execute(query, parameters)
             return list(await cursor.fetchall())
+
+
+async def _autocommit_of(connection: Any) -> object:
+    """Return the mode that is new in Python 3.12; only the connection's thread may ask for it."""
+    return await connection._execute(getattr, connection._conn, "autocommit", None)  # noqa: SLF001 - there is no public way
 
 
 def _checked(given: Any) -> Any:

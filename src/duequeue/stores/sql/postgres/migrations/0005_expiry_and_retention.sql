@@ -4,7 +4,8 @@ ALTER TABLE duequeue_message ADD COLUMN expires_at bigint;
 
 -- Drops the days of the history that end before an instant and hold rows of one kind at most. A lock that
 -- is not had at once is given up, because those who settle messages would wait behind us, and so is a
--- day that belongs to another owner. The caller then deletes row by row.
+-- day that belongs to another owner, or that somebody else drops at this moment. The caller then deletes
+-- row by row.
 CREATE FUNCTION duequeue_drop_history_days(kind bigint, before bigint) RETURNS void
 LANGUAGE plpgsql SET lock_timeout = '250ms'
 AS $$
@@ -28,7 +29,7 @@ BEGIN
             END IF;
         END IF;
     END LOOP;
-EXCEPTION WHEN insufficient_privilege OR lock_not_available THEN
+EXCEPTION WHEN insufficient_privilege OR lock_not_available OR undefined_table THEN
     RETURN;
 END
 $$;

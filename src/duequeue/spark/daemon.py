@@ -2,8 +2,9 @@
 
 Once Spark has what it asked a worker for, such as the plan of a read, it closes the connection. On
 a busy machine it does so before the worker has sent its last bytes, and Spark's own daemon then
-prints a traceback. This module is not in `duequeue.spark`, which imports pyarrow, because pyarrow
-may start threads, and a process with threads should not fork.
+prints a traceback. `session` runs this file as a program, and does not import the package around
+it, because pyarrow may start threads, and a process with threads should not fork. Moreover, on
+Python 3.13 Spark finds no sources in a process that has imported much before it forks.
 """
 
 from collections.abc import Callable
