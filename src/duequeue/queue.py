@@ -358,8 +358,8 @@ class Queue(Opened, Closing, Generic[T]):
     def within(self, connection: object) -> "Queue[T]":
         """Return this queue inside the caller's own open transaction; it never commits.
 
-        It takes a connection of the store's driver, or an object that holds one, such as a session of
-        SQLAlchemy. The connection must lead to the database of this queue.
+        It takes a connection of the store's driver, or an object that holds one, such as a session
+        of SQLAlchemy. The connection must lead to the database of this queue.
         """
         self._lifetime.check()
         session = self._backend.borrow(connection)
