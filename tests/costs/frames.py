@@ -32,7 +32,7 @@ def frames_of(call: Callable[[], object]) -> Frames:
             found[id(frame)] = frame
 
     before = sys.getprofile()
-    gc.disable()  # what earlier tests left is not finalized during the call
+    gc.disable()  # so that no garbage of earlier tests is collected during the call
     sys.setprofile(note)
     try:
         call()

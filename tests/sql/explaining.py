@@ -65,7 +65,7 @@ class Explaining:
         self._plans: list[Plan] = []
         connection.execute(SESSION_SETTINGS)
         with connection.transaction():
-            queue.within(connection).contains("any")  # its first call also looks where it is
+            queue.within(connection).contains("any")  # the first call also asks where it is
         connection.execute(REPORT_PLANS)
         connection.add_notice_handler(self._note)
 

@@ -1,4 +1,4 @@
-"""Listing queues creates nothing: no file, no table, not even a mode of a file."""
+"""Listing queues creates no file and no table, and does not even change the mode of a file."""
 
 import sqlite3
 from pathlib import Path

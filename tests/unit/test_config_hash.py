@@ -114,7 +114,7 @@ def test_different_for_others(one: Schedule, other: Schedule) -> None:
 
 
 class Mute:
-    """A schedule that says nothing of itself."""
+    """A schedule without a text."""
 
     def next_after(self, instant: datetime) -> datetime:
         return instant + timedelta(days=1)

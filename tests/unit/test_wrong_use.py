@@ -1,4 +1,4 @@
-"""What people try first and should not do is refused with the way out."""
+"""Common first mistakes are refused, and the error names the way out."""
 
 import asyncio
 import copy

@@ -1,4 +1,4 @@
-"""The outbox of an awaiting application, with the connections such applications use."""
+"""The outbox of an asynchronous application, with the connections that it may use."""
 
 import asyncio
 import sqlite3

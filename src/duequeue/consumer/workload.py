@@ -80,7 +80,7 @@ class Workload(Generic[P]):
     def finish(self, message: P, verdict: Verdict | None) -> bool:
         """Take a handled message back; without a verdict there is nothing to settle.
 
-        Return whether the thread may go on, because no other thread has replaced it.
+        Return whether the thread may go on. If another thread has replaced it, it usually may not.
         """
         if self._running.pop(id(message), None) is not None and verdict is not None:
             self._done.append(Done(message, verdict))

@@ -1,4 +1,4 @@
-"""What every schedule may have beside its payload: a jitter, an end, headers."""
+"""The options of every schedule: a jitter, an end, headers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

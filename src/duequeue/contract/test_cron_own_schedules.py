@@ -1,4 +1,4 @@
-"""Schedules that a user wrote: installed like ours, and harmless when they misbehave."""
+"""Schedules that a user wrote are installed like ours, and do no harm when they fail."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

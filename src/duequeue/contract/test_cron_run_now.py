@@ -1,4 +1,4 @@
-"""One extra message of a cron, now: once per call, and out of the way of its ticks."""
+"""`cron.run_now` puts in one extra message per call, which does not disturb the ticks."""
 
 from datetime import datetime
 

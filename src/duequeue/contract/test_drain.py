@@ -1,4 +1,4 @@
-"""`duequeue.testing.drain`: what a consumer would do with the messages that are due, at once."""
+"""`duequeue.testing.drain` does at once what a consumer would do with the due messages."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Messages that expire: what comes too late is dropped instead of delivered."""
+"""Messages that expire are dropped instead of delivered too late."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def test_a_message_is_delivered_until_just_before_its_expiry(
     clock.advance(MILLISECOND)
     assert queue.try_poll() is None
     assert not queue.contains("b")
-    assert delivery.ack(), "what was delivered in time is the holder's"
+    assert delivery.ack(), "a message that was delivered in time belongs to its holder"
 
 
 def test_an_expiry_is_an_instant_or_a_time_from_now(queue: QueueFace, clock: ManualClock) -> None:

@@ -1,4 +1,4 @@
-"""A name that is opened with another payload type than before is warned about, once."""
+"""Opening a name with another payload type than before logs a warning, once."""
 
 import logging
 from dataclasses import dataclass
