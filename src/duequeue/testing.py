@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, Unpack, cast
+from typing import Any, Generic, Unpack
 
 from typing_extensions import TypeVar
 
@@ -226,8 +226,7 @@ def _private_url() -> str:
 def _all_options(handler: object, options: ConsumerOptions) -> ConsumerOptions:
     """Return the options given here, and those that a decorated handler brings with it."""
     check_workers(handler, 1, 1)
-    bound: Any = handler._start if isinstance(handler, BoundHandler) else None  # noqa: SLF001 - it is our own
-    brought = cast("ConsumerOptions", getattr(bound, "keywords", {}))
+    brought: ConsumerOptions = handler.options if isinstance(handler, BoundHandler) else {}
     return {**brought, **options}
 
 
