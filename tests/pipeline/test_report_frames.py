@@ -44,6 +44,7 @@ def counted(spark: SparkSession) -> DataFrame:
         settled(late=5000, attempts=3),
         settled(late=9000, attempts=2, outcome="buried"),
         settled(late=None, attempts=0, outcome="dropped"),
+        settled(late=None, attempts=0, outcome="expired"),
         settled(late=None, attempts=1, outcome="replaced", at=NOON + HOUR),
         settled("invoices", late=7),
     ]
@@ -60,9 +61,10 @@ def test_a_queue_in_numbers(counted: DataFrame) -> None:
     invoices, orders = found(measured(counted, "queue"), "queue")
     assert orders == {
         "queue": "orders",
-        "settled": 104,
+        "settled": 105,
         "acked": 101,
         "buried": 1,
+        "expired": 1,
         "dropped": 1,
         "replaced": 1,
         "delivered": 103,
@@ -84,7 +86,7 @@ def test_hours_are_told_apart(counted: DataFrame) -> None:
     rows = found(measured(counted, "queue", "at"), "at", "queue")
     assert [(row["at"], row["queue"], row["settled"]) for row in rows] == [
         (NOON, "invoices", 1),
-        (NOON, "orders", 103),
+        (NOON, "orders", 104),
         (NOON + HOUR, "orders", 1),
     ]
     assert rows[2]["late_max"] is None
@@ -92,7 +94,7 @@ def test_hours_are_told_apart(counted: DataFrame) -> None:
 
 def test_the_whole(counted: DataFrame) -> None:
     (total,) = found(measured(counted))
-    assert (total["settled"], total["redeliveries"]) == (105, 3)
+    assert (total["settled"], total["redeliveries"]) == (106, 3)
 
 
 def test_nothing_at_all(counted: DataFrame) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-OUTCOMES = ("acked", "buried", "dropped", "replaced")
+OUTCOMES = ("acked", "buried", "expired", "dropped", "replaced")
 HOUR = timedelta(hours=1)
 AHEAD_HOURS = 24
 
