@@ -11,7 +11,7 @@ from typing import Any, Generic, Unpack
 from typing_extensions import TypeVar
 
 from duequeue.clock import ManualClock
-from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, check_options
 from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
 from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.draining import Draining
@@ -226,6 +226,7 @@ def _private_url() -> str:
 def _all_options(handler: object, options: ConsumerOptions) -> ConsumerOptions:
     """Return the options given here, and those that a decorated handler brings with it."""
     check_workers(handler, 1, 1)
+    check_options(options)
     brought: ConsumerOptions = handler.options if isinstance(handler, BoundHandler) else {}
     return {**brought, **options}
 

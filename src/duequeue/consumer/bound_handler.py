@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import partial, update_wrapper
 from typing import Any, Generic, TypedDict, TypeVar
 
@@ -27,6 +28,15 @@ class ConsumerOptions(TypedDict, total=False):
     retry_on: ExceptionTypes | None
     bury_on: ExceptionTypes
     on_buried: Callable[[BurialNotice[Any]], Any] | None
+
+
+def check_options(options: ConsumerOptions) -> None:
+    """Raise for an option that `consume` does not have, and name the most similar one."""
+    known = ConsumerOptions.__annotations__
+    for name in options.keys() - known:
+        alike = get_close_matches(name, known, n=1)
+        advice = f"did you mean {alike[0]!r}?" if alike else f"known are: {', '.join(known)}"
+        raise TypeError(f"a handler has no option {name!r}; {advice}")
 
 
 class BoundHandler(Generic[D, R, C]):
@@ -73,6 +83,7 @@ def bind(
     opening: Opening[Any] | None = None,
 ) -> BoundHandler[D, R, C] | Callable[[Callable[[D], R]], BoundHandler[D, R, C]]:
     """Decorate a function, or return the decorator if there is none yet."""
+    check_options(options)
 
     def bound(function: Callable[[D], R]) -> BoundHandler[D, R, C]:
         check_handler(function)

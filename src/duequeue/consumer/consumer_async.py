@@ -1,6 +1,7 @@
 """Hands messages to a coroutine function as they fall due, on tasks."""
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -172,15 +173,24 @@ class AsyncConsumer(Generic[T]):
 
     async def _call(self, delivery: AsyncDelivery[T]) -> object:
         if self._rules.timeout is None:
-            return await self._handler(delivery)
+            return await self._started(delivery)
         limit = asyncio.timeout(self._rules.timeout.total_seconds())
         try:
             async with limit:
-                return await self._handler(delivery)
+                return await self._started(delivery)
         except TimeoutError as error:
             if limit.expired():
                 raise settling.late_error(self._rules) from error
             raise
+
+    def _started(self, delivery: AsyncDelivery[T]) -> Awaitable[object]:
+        result = self._handler(delivery)
+        if not inspect.isawaitable(result):
+            raise TypeError(
+                f"the handler returned {type(result).__name__}, which cannot be awaited: use a "
+                "coroutine function, or Queue with a plain function"
+            )
+        return result
 
     # How tasks fill the roles.
 

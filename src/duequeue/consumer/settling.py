@@ -73,8 +73,11 @@ def _log_failure(
         return
     most = "" if rules.max_attempts is None else f" of {rules.max_attempts}"
     match verdict:
-        case Parked():
-            level, then = logging.ERROR, f"is buried after {_attempts(message.attempt)}"
+        case Parked(reason):
+            rule = reason.partition(":")[0]
+            by_rule = rule in {"bury_on", "retry_on"}
+            why = f"because of {rule}" if by_rule else f"after {_attempts(message.attempt)}"
+            level, then = logging.ERROR, f"is buried {why}"
         case Released(delay):
             level, then = logging.WARNING, f"is retried in {words_for(delay)}"
         case _:

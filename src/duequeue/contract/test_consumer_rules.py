@@ -91,7 +91,9 @@ def has_state(queue: QueueFace, key: str, state: State) -> bool:
     return found is not None and (found.state, found.attempts) == (state, 1)
 
 
-def test_the_reason_says_which_rule_and_what_happened(queue: QueueFace, consume: Consume) -> None:
+def test_the_reason_says_which_rule_and_what_happened(
+    queue: QueueFace, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(delivery: Any) -> None:
         raise NoSuchAccount("account 7") if delivery.key == "a" else ValueError("eight")
 
@@ -103,6 +105,8 @@ def test_the_reason_says_which_rule_and_what_happened(queue: QueueFace, consume:
     assert "account 7" in reasons["a"]
     assert reasons["b"].startswith("retry_on: ValueError is not one of its types")
     assert "ValueError: eight" in reasons["b"]
+    assert "'a' failed (attempt 1 of 25) and is buried because of bury_on: " in caplog.text
+    assert "'b' failed (attempt 1 of 25) and is buried because of retry_on: " in caplog.text
 
 
 def test_a_decision_of_the_handler_comes_before_the_rules(

@@ -67,6 +67,15 @@ def test_options_are_checked(store_url: str) -> None:
             consume("shop:charge")
 
 
+def test_a_misspelt_option_is_refused_at_the_decorator(store_url: str) -> None:
+    with Queue[Any].open(store_url, "orders") as opened:
+        queue: Any = opened
+        with pytest.raises(TypeError, match="no option 'concurency'; did you mean 'concurrency'"):
+            queue.handler(concurency=3)
+        with pytest.raises(TypeError, match="no option 'colour'; known are: concurrency, "):
+            queue.handler(colour="red")
+
+
 def test_a_queue_that_is_not_open_yet_says_how_to_open_it() -> None:
     opening: Any = AsyncQueue.open("memory:", "orders")
     with pytest.raises(AttributeError, match=r"no 'offer': use `async with AsyncQueue.open"):
@@ -213,3 +222,21 @@ def test_a_handler_of_a_queue_that_is_not_open_yet_is_for_a_worker() -> None:
     assert charge.opening.name == "orders"
     with pytest.raises(RuntimeError, match="run this handler with `duequeue worker`"):
         charge.consume()
+
+
+def test_a_handler_without_an_awaitable_is_a_clear_failure() -> None:
+    async def scenario() -> None:
+        async with AsyncQueue[Any].open("memory:", "orders") as opened:
+            queue: Any = opened
+            await queue.offer("a", 1)
+            buried = asyncio.Event()
+
+            async def notice(_: Any) -> None:
+                buried.set()
+
+            async with queue.consume(lambda _: None, max_attempts=1, on_buried=notice):
+                await asyncio.wait_for(buried.wait(), 30)
+            (burial,) = await queue.buried(10)
+            assert "the handler returned NoneType, which cannot be awaited" in burial.reason
+
+    asyncio.run(scenario())

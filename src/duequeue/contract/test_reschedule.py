@@ -181,3 +181,16 @@ def test_seconds_pass_between_the_old_and_the_new_time(
     assert queue.try_poll() is None
     clock.advance(SECOND)
     assert claim(queue).key == "a"
+
+
+def test_a_message_is_not_moved_to_where_it_has_expired(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    queue.offer("a", 1, MINUTE, expires=HOUR)
+    with pytest.raises(ValueError, match="due must be before the message expires"):
+        queue.reschedule("a", HOUR)
+    assert snapshot(queue, "a").due_at == START + MINUTE
+    assert queue.reschedule("a", HOUR - SECOND)
+    clock.advance(HOUR)
+    with pytest.raises(ValueError, match="offer it again"):
+        queue.run_now("a")

@@ -8,7 +8,9 @@ from duequeue.drive.actions import Flow
 from duequeue.events.events import Offered
 from duequeue.flows.arguments import due_millis
 from duequeue.flows.context import Context
+from duequeue.instants import nearest_instant
 from duequeue.message import checked_key
+from duequeue.port.store import StoredMessage
 
 T = TypeVar("T")
 
@@ -33,4 +35,17 @@ def _reschedule(context: Context[T], key: str, due_at: int, now: int) -> Flow[bo
         yield from context.announce(due_at, now)
         if context.events.listeners:
             context.events.emit(Offered(context.name, created=0, updated=1, ignored=0))
+    else:
+        yield from _refuse_after_expiry(context, key, due_at)
     return found
+
+
+def _refuse_after_expiry(context: Context[T], key: str, due_at: int) -> Flow[None]:
+    """Raise if the message is there but would never be delivered at that instant."""
+    stored = yield from context.run(partial(context.store.read, key))
+    expires_at = stored.expires_at if isinstance(stored, StoredMessage) else None
+    if expires_at is not None and expires_at <= due_at:
+        raise ValueError(
+            f"due must be before the message expires, which is at {nearest_instant(expires_at)}; "
+            "offer it again to let it expire later"
+        )

@@ -198,7 +198,7 @@ class Store(Protocol):
     def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
         """Give a live message another due time, as if it was offered so, and revoke its lease.
 
-        Everything else about it stays.
+        Everything else about it stays. A message that expires by then is left as it is.
         """
 
     def drop(self, key: str, now: int) -> Steps[bool]:

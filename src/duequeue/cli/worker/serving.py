@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any, Protocol, Self, TypeVar
 
@@ -88,10 +88,8 @@ def _on_threads(service: Service, listener: Listener) -> Iterator[RunningConsume
 
 
 def _queue_of(service: Service) -> AbstractContextManager[Queue[Any]]:
-    """Return the queue of the handler's module, which stays open, or one that will be closed."""
-    if service.queue is not None:
-        return nullcontext(service.queue)
-    return open_queue(service.opening)
+    """Return the queue of the handler's module, or another one; it is closed with the worker."""
+    return open_queue(service.opening) if service.queue is None else service.queue
 
 
 @contextmanager

@@ -141,7 +141,7 @@ class MemoryStore:
     def reschedule(self, key: str, due_at: int, now: int) -> bool:  # noqa: ARG002 - the port's signature
         """Put a message elsewhere in due order."""
         entry = self._table.by_key.get(key)
-        if entry is None:
+        if entry is None or (entry.expires_at is not None and entry.expires_at <= due_at):
             return False
         entry.asked_at = due_at
         self._table.reschedule(entry, due_at)

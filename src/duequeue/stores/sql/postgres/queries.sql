@@ -243,7 +243,7 @@ ORDER BY due_at, id;
 UPDATE duequeue_message
 SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE key = :key AND kind_id + 0 = :kind_id;
+WHERE key = :key AND kind_id + 0 = :kind_id AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
 DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id;
