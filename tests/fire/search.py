@@ -123,6 +123,8 @@ class Search:
             right, after = ANSWERS[operation.do](stored, operation.call)
             if operation.answer is None or operation.answer == right:
                 yield after
+                if operation.do == "reschedule" and self._may_be_fetched(stored, operation):
+                    yield after._replace(attempt=stored.attempt + 1)
             elif self.broken is Broken.OUTCOME and operation.do != "burials":
                 yield after
                 yield stored
@@ -130,6 +132,14 @@ class Search:
                     yield model.written(stored, operation.call)
             elif self.broken is Broken.BURIAL and operation.do == "burials":
                 yield stored
+
+    def _may_be_fetched(self, stored: Stored, operation: Operation) -> bool:
+        """Return whether a consumer may have leased it unseen, which counts as an attempt.
+
+        A message that loses its lease while it waits for its handler is not handled.
+        """
+        useful = stored.present and stored.attempt < self._most_attempts
+        return useful and self.history.given_back_since < operation.ended
 
     def _claimed(self, stored: Stored, operation: Operation) -> Iterator[Stored]:
         delivered = operation.delivered

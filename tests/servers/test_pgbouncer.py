@@ -131,7 +131,7 @@ def test_a_consumer(
         for key, verdict in (("acked", None), ("buried", Bury("too odd")), ("failed", Retry(DAY))):
             scene = stage.next()
             assert scene.delivery.key == key
-            clock.advance(MINUTE)  # leases are extended meanwhile, and none can end
+            clock.advance(10 * SECOND)  # leases are extended meanwhile, and none can end
             scene.end(verdict)
     until_gone(queue, "acked")
     assert keys_of(queue.buried(9)) == ["buried"]

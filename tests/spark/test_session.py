@@ -97,7 +97,7 @@ def test_the_wheel_is_taken_where_there_is_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # so that it is restored in the end
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     find_java()
     program = Path(os.environ["JAVA_HOME"], "bin", "java")
