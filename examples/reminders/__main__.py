@@ -1,6 +1,7 @@
 """Schedule reminders from a DataFrame, deliver them, and report: `python -m examples.reminders`."""
 
 import argparse
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,24 +11,28 @@ from duequeue.pipeline import Received, archive, deliver, report
 from duequeue.spark import local_session, offer
 
 QUEUE = "reminders"
+OUTPUT = Path("build", "reminders")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run all steps in one folder."""
+    """Run all steps in `build/reminders`."""
     parser = argparse.ArgumentParser(prog="examples.reminders", description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000, help="how many reminders")
-    parser.add_argument("--folder", type=Path, default=Path("build", "reminders"))
     given = parser.parse_args(arguments)
-    given.folder.mkdir(parents=True, exist_ok=True)
+    print("Start Spark. It takes a while.")
     spark = local_session("reminders")
-    run(spark, given.folder.absolute(), given.rows)
+    run(spark, OUTPUT.absolute(), given.rows)
     spark.stop()
 
 
 def run(spark: SparkSession, folder: Path, rows: int) -> None:
-    """Offer, deliver, archive and report."""
+    """Empty the folder, then offer, deliver, archive and report."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     url = f"sqlite:///{folder / 'reminders.db'}"
+    print(f"Offer {rows:,} reminders from a DataFrame:")
     print(offer(reminders(spark, rows), url=url, queue=QUEUE))
+    print("Deliver them with Spark:")
     delivered = deliver(
         spark,
         url=url,
@@ -38,8 +43,11 @@ def run(spark: SparkSession, folder: Path, rows: int) -> None:
         history="true",
     )
     print(delivered)
-    archive(spark, url=url, folder=folder / "history", include_today=True)
+    print("Archive the history as Parquet:")
+    print(archive(spark, url=url, folder=folder / "history", include_today=True))
+    print("The reminders were due within the last hour, so they were up to an hour late:")
     show_lateness(spark, folder / "history")
+    print("Write a report, which you can open in a browser:")
     print(report(spark, folder=folder / "report", archive=folder / "history", url=url).page)
 
 

@@ -7,15 +7,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
+import httpx
 import pytest
 
 from duequeue.contract.stage import until
 from duequeue.testing import drain
+from examples.devices import gateway as printing
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,11 +53,18 @@ class GatewayAnswer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def gateway() -> Iterator[Gateway]:
-    with Gateway() as gateway:
-        thread = threading.Thread(target=gateway.serve_forever)
-        thread.start()
+    with Gateway() as gateway, serving(gateway):
         yield gateway
-        gateway.shutdown()
+
+
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
         thread.join()
 
 
@@ -114,3 +124,31 @@ def test_an_instruction_is_not_pushed_after_an_hour(cloud: ModuleType) -> None:
     drain(cloud.mornings, cloud.plan)
     (first, *_) = cloud.instructions.list().messages
     assert first.expires_at - first.due_at == timedelta(hours=1)
+
+
+def test_a_fleet_can_be_woken_from_another_shell(cloud: ModuleType) -> None:
+    woken = wake("lima")
+    assert (woken.returncode, woken.stdout) == (0, "It is morning in lima.\n"), woken.stderr
+    assert drain(cloud.mornings, cloud.plan) == 1
+    keys = [message.key.rpartition("/")[2] for message in cloud.instructions.list().messages]
+    assert sorted(keys) == ["lamp-1", "lamp-2", "lamp-3"]
+
+
+def test_an_unknown_fleet_is_not_woken(cloud: ModuleType) -> None:
+    woken = wake("paris")
+    assert (woken.returncode, woken.stderr) == (1, "Name one of these fleets: lima, berlin.\n")
+    assert drain(cloud.mornings, cloud.plan) == 0
+
+
+def wake(fleet: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "examples.devices.wake", fleet]
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_the_gateway_prints_what_it_gets(capsys: pytest.CaptureFixture[str]) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), printing.Gateway) as server, serving(server):
+        url = f"http://127.0.0.1:{server.server_address[1]}/devices/lamp-1"
+        assert httpx.post(url, json={"command": "wake up"}).status_code == 204
+    assert capsys.readouterr().out == '/devices/lamp-1 {"command":"wake up"}\n'

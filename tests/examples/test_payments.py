@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import httpx
+import pytest
 from sqlalchemy import create_engine, text
 
 from duequeue import ManualClock
@@ -96,8 +97,23 @@ def test_orders_survive_a_restart(tmp_path: Path, clock: ManualClock) -> None:
     assert state_of(tmp_path, 1) == "expired"
 
 
-def test_an_unknown_order_cannot_be_paid(tmp_path: Path, clock: ManualClock) -> None:
+def test_an_unknown_order_is_not_found(tmp_path: Path, clock: ManualClock) -> None:
     async def scenario(client: httpx.AsyncClient) -> None:
         assert (await client.post("/orders/7/payment")).status_code == 404
+        assert (await client.get("/orders/7")).status_code == 404
 
+    run(tmp_path, clock, scenario)
+
+
+def test_the_time_to_pay_can_be_shortened(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
+        await client.post("/orders", params={"total": 40})
+        assert (await client.get("/orders/1")).json()["state"] == "unpaid"
+        clock.advance(10 * SECOND)
+        await until_decided(tmp_path, 1)
+        assert (await client.get("/orders/1")).json() == {"id": 1, "total": 40, "state": "expired"}
+
+    monkeypatch.setenv("PAY_WITHIN_SECONDS", "10")
     run(tmp_path, clock, scenario)
