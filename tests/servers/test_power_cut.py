@@ -30,7 +30,8 @@ def freeze(processes: "list[psutil.Process]") -> None:
 
 def damage_on_sqlite(disk: VolatileDisk, folder: Path, synchronous: str) -> Damage:
     """Cut the power of a machine with everything on it."""
-    url = f"sqlite:///{disk.folder / 'queue.db'}?synchronous={synchronous}"
+    folder.mkdir(exist_ok=True)
+    url = f"sqlite:///{disk.folder / folder.name}.db?synchronous={synchronous}"
     Queue.open(url, "orders").close()
     disk.sync()
     with doomed_load(url, folder) as load:
@@ -45,8 +46,13 @@ def test_on_sqlite_nothing_acknowledged_is_lost(disk: VolatileDisk, tmp_path: Pa
 
 
 def test_less_durable_sqlite_loses_the_last_moments(disk: VolatileDisk, tmp_path: Path) -> None:
-    """The guide says so, and it shows that this disk does forget what was not synced."""
-    assert damage_on_sqlite(disk, tmp_path, "normal").lost_offers != set()
+    """The guide says so, and it shows that this disk does forget what was not synced.
+
+    If SQLite has just moved its log into the file, nothing is lost, so a few cuts are made.
+    """
+    assert any(
+        damage_on_sqlite(disk, tmp_path / str(number), "normal").lost_offers for number in range(5)
+    )
 
 
 def test_on_postgres_nothing_acknowledged_is_lost(disk: VolatileDisk, tmp_path: Path) -> None:

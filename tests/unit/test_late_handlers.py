@@ -68,3 +68,16 @@ def test_a_handler_that_has_ended_is_not_replaced(time: Time) -> None:
     assert late.take_overdue() == [1]
     assert late.end(1)
     assert not late.replace(1)
+
+
+def test_after_a_stop_no_handler_becomes_late_and_late_ones_stay_late(time: Time) -> None:
+    late = LateHandlers(10, threads=1)
+    late.begin(1)
+    time.now += 10
+    assert late.take_overdue() == [1]
+    late.begin(2)
+    late.stop_measuring()
+    time.now += 10
+    assert late.take_overdue() == []
+    assert late.is_late(1)
+    assert not late.is_late(2)

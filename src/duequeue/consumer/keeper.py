@@ -66,10 +66,11 @@ class Keeper(ConsumerRole[T, P]):
                 some_busy = yield from self._extend()
 
     def _seconds_to_timeout(self) -> float:
-        if self.handover.workload.late is None:
+        late = self.handover.workload.late
+        if late is None:
             return math.inf
-        with self.handover as workload:
-            return math.inf if workload.late is None else workload.late.seconds_left()
+        with self.handover:
+            return late.seconds_left()
 
     def _give_up_late_handlers(self) -> RoleFlow[None]:
         if self.handover.workload.late is None:

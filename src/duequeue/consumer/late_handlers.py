@@ -49,6 +49,10 @@ class LateHandlers:
             self._late[handler] = False
         return overdue
 
+    def stop_measuring(self) -> None:
+        """Let no more handlers time out; those that are late stay late until they end."""
+        self._begun_at.clear()
+
     def replace(self, handler: int) -> bool:
         """Note that a late handler's thread is replaced; return False if too many are already."""
         if handler not in self._late or sum(self._late.values()) >= self._threads:

@@ -143,7 +143,8 @@ class Workload(Generic[P]):
         The keeper then settles for the last time. Return the messages not marked as lost before.
         """
         running, self._running = list(self._running.values()), {}
-        self.late = None
+        if self.late is not None:
+            self.late.stop_measuring()
         self.last_round = True
         return self.lose(running)
 
