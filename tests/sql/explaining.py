@@ -27,6 +27,22 @@ REPORT_PLANS = """
     SET auto_explain.log_level = notice;
 """
 
+# A table's statistics are two numbers and its samples: taken while it was empty; after a drain,
+# when one message was left in all those pages; and now.
+STATISTICS = {
+    "of an empty table": """
+        UPDATE pg_class SET relpages = 0, reltuples = 0 WHERE relname LIKE 'duequeue_message%';
+        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
+    """,
+    "of a drained table": """
+        UPDATE pg_class
+        SET relpages = pg_relation_size(oid) / 8192, reltuples = 1
+        WHERE relname LIKE 'duequeue_message%';
+        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
+    """,
+    "fresh": "ANALYZE duequeue_message",
+}
+
 
 class Plan(NamedTuple):
     """What the server did for one statement."""

@@ -11,7 +11,7 @@ from duequeue import ManualClock, Page, Queue
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, HOUR
 from tests.fixtures.postgres import PostgresServer
-from tests.sql.explaining import Explaining
+from tests.sql.explaining import STATISTICS, Explaining
 
 ROWS = 100_000
 DUE = "duequeue_message_due"
@@ -25,19 +25,6 @@ FILL = """
         CASE WHEN number %% 1000 = 0 THEN 'rare-' ELSE 'order-' END || number, '\\x31'
     FROM duequeue_kind AS kind, generate_series(1, %(rows)s) AS number
 """
-STATISTICS = {
-    "of an empty table": """
-        UPDATE pg_class SET relpages = 0, reltuples = 0 WHERE relname LIKE 'duequeue_message%';
-        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
-    """,
-    "of a drained table": """
-        UPDATE pg_class
-        SET relpages = pg_relation_size(oid) / 8192, reltuples = 1
-        WHERE relname LIKE 'duequeue_message%';
-        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
-    """,
-    "fresh": "ANALYZE duequeue_message",
-}
 
 
 @pytest.fixture(scope="module")

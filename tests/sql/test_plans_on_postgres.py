@@ -18,7 +18,7 @@ from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind
 from tests.fixtures.postgres import PostgresServer
-from tests.sql.explaining import Explaining, Plan
+from tests.sql.explaining import STATISTICS, Explaining, Plan
 
 DUE = "duequeue_message_due"
 PRIMARY_KEY = "duequeue_message_pkey"
@@ -29,22 +29,6 @@ A_MILLION_FUTURE_MESSAGES = """
     SELECT due_at, due_at, 0, kind.id, 'future-' || due_at, '\\x31'
     FROM duequeue_kind AS kind, generate_series(%(after)s + 1, %(after)s + 1000000) AS due_at
 """
-
-# A table's statistics are two numbers and its samples: taken while it was empty; after a drain,
-# when one message was left in all those pages; and now.
-STATISTICS = {
-    "of an empty table": """
-        UPDATE pg_class SET relpages = 0, reltuples = 0 WHERE relname LIKE 'duequeue_message%';
-        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
-    """,
-    "of a drained table": """
-        UPDATE pg_class
-        SET relpages = pg_relation_size(oid) / 8192, reltuples = 1
-        WHERE relname LIKE 'duequeue_message%';
-        DELETE FROM pg_statistic WHERE starelid = CAST('duequeue_message' AS regclass)
-    """,
-    "fresh": "ANALYZE duequeue_message",
-}
 
 
 @pytest.fixture(scope="module")
