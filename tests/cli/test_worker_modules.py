@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
@@ -43,6 +44,16 @@ def test_a_decorated_handler_brings_its_queue_its_codec_and_its_options(
     assert "payload types" not in printed
     assert "'b' failed (attempt 1 of 1) and is buried after 1 attempt: LookupError: no m" in printed
     assert "typed-orders: stopped, 2 handled, 1 failed, 1 buried" in printed
+
+
+def test_a_worker_closes_the_queues_of_its_module(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'closed.db'}"
+    with Worker(SHOP, None, SHOP_URL=url) as worker:
+        with Queue.open(url, "mails") as mails:
+            mails.offer("b", 1)
+            worker.await_lines("sent b 1")
+        stop(worker)
+    assert [each.name for each in tmp_path.glob("closed.db*")] == ["closed.db"], "no log is left"
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

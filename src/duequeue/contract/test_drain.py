@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Backoff, Bury, Handled, ManualClock, Message, Retry
+from duequeue import Backoff, Bury, Handled, ManualClock, Message, Queue, Retry
 from duequeue.contract.cron_phrases import periodic_keys
 from duequeue.contract.faces import Blocking, QueueFace
 from duequeue.contract.fixtures import OpenQueue
@@ -217,3 +217,10 @@ def test_bad_arguments_are_refused(queue: QueueFace) -> None:
         with pytest.raises(error, match=words):
             call()
     assert queue.stats().due == 1
+
+
+def test_a_misspelt_option_is_refused(store_url: str) -> None:
+    with Queue[Any].open(store_url, "orders") as queue:
+        options: Any = {"max_attemps": 3}
+        with pytest.raises(TypeError, match="no option 'max_attemps'; did you mean 'max_attempts'"):
+            drain(queue, lambda _: None, **options)
