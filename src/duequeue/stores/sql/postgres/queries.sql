@@ -1131,7 +1131,6 @@ WHERE
     kind_id = :kind_id
     AND ctid >= CAST(concat('(', CAST(:first AS bigint), ',0)') AS tid)
     AND ctid < CAST(concat('(', CAST(:last AS bigint), ',0)') AS tid)
-    AND (CAST(:keys AS text []) IS NULL OR key = ANY(CAST(:keys AS text [])))
     AND (CAST(:key_from AS text) IS NULL OR key >= :key_from)
     AND (CAST(:key_before AS text) IS NULL OR key < :key_before)
     AND (CAST(:due_from AS bigint) IS NULL OR asked_at >= :due_from)
