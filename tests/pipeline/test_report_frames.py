@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue import ScheduledHour
 from duequeue.pipeline.reporting.frames import (
     HOUR,
     by_attempts,
     facts,
-    forecast,
     measured,
     start_of,
 )
+from duequeue.pipeline.reporting.tables import Tables
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SCHEMA = (
@@ -138,21 +139,14 @@ def test_the_beginning_of_a_step(seconds: int) -> None:
     assert start_of(NOON - timedelta(microseconds=1), step) == NOON - step
 
 
-def test_what_is_to_come(spark: SparkSession) -> None:
-    now = NOON + timedelta(minutes=40)
+def test_kinds_of_one_queue_are_added_up(counted: DataFrame) -> None:
+    hour = round(NOON.timestamp() * 1000)
     scheduled = [
-        ("orders", NOON - 3 * HOUR),
-        ("orders", now),
-        ("orders", NOON + timedelta(minutes=50)),
-        ("orders", NOON + 23 * HOUR + timedelta(minutes=59)),
-        ("orders", NOON + 24 * HOUR),
-        ("orders", now + 24 * HOUR),
-        ("invoices", NOON + HOUR),
+        ScheduledHour("orders|json", hour, 3, 2),
+        ScheduledHour("orders|text", hour, 4, 1),
+        ScheduledHour("invoices|json", hour, 1, 0),
     ]
-    frame = spark.createDataFrame(scheduled, "queue string, deliver_at timestamp")
-    assert found(forecast(frame, now), "at", "queue") == [
-        {"queue": "orders", "at": NOON, "messages": 3, "overdue": 2},
-        {"queue": "invoices", "at": NOON + HOUR, "messages": 1, "overdue": 0},
-        {"queue": "orders", "at": NOON + 23 * HOUR, "messages": 1, "overdue": 0},
-        {"queue": "orders", "at": NOON + 24 * HOUR, "messages": 1, "overdue": 0},
+    assert Tables.of(counted, scheduled, []).forecast.to_pylist() == [
+        {"queue": "invoices", "at": NOON, "messages": 1, "overdue": 0},
+        {"queue": "orders", "at": NOON, "messages": 7, "overdue": 3},
     ]

@@ -11,6 +11,7 @@ T = TypeVar("T")
 HistorySteps: TypeAlias = Generator[Any, Any, T]
 
 DAY = 24 * 60 * 60 * 1000
+HOUR = 60 * 60 * 1000
 
 
 def day_of(instant: int) -> int:
@@ -58,6 +59,18 @@ class BurialReason(NamedTuple):
     last_at: int
 
 
+class ScheduledHour(NamedTuple):
+    """The messages of a kind that fall due in an hour, and how many of them are overdue.
+
+    `begins_at` is the instant at which the hour begins.
+    """
+
+    kind: str
+    begins_at: int
+    messages: int
+    overdue: int
+
+
 class HistoryTable(Protocol):
     """The history of every queue in one database."""
 
@@ -85,4 +98,10 @@ class HistoryTable(Protocol):
         """Count the messages that were buried since an instant and still are, by their reason.
 
         The most frequent reasons come first, and of equally frequent ones the latest.
+        """
+
+    def scheduled(self, now: int, until: int) -> HistorySteps[list[ScheduledHour]]:
+        """Count the live messages of every kind that are due before `until`, by kind and hour.
+
+        Overdue messages count in the hour of `now`. The rows are ordered by hour and kind.
         """

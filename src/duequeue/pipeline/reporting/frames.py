@@ -57,24 +57,6 @@ def by_attempts(counted: DataFrame) -> DataFrame:
     return delivered.groupBy("queue", "attempts").agg(F.count("*").alias("messages"))
 
 
-def forecast(scheduled: DataFrame, now: datetime) -> DataFrame:
-    """Count the messages that fall due in each of the next hours; the first has the overdue ones.
-
-    `scheduled` has a queue and an instant, `deliver_at`, for each message.
-    """
-    present = F.lit(now)
-    due = F.greatest("deliver_at", present)
-    end = F.lit(now + AHEAD_HOURS * HOUR)
-    return (
-        scheduled.where(F.col("deliver_at") < end)
-        .groupBy("queue", _start_of(due, HOUR).alias("at"))
-        .agg(
-            F.count("*").alias("messages"),
-            F.count_if(F.col("deliver_at") <= present).alias("overdue"),
-        )
-    )
-
-
 def start_of(instant: datetime, step: timedelta) -> datetime:
     """Return the start of the step that an instant is in."""
     seconds = int(step.total_seconds())

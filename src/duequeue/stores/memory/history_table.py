@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from duequeue.drive.steps import at_once
-from duequeue.port.history_table import BurialReason, DayBounds, SettledRow, day_of
+from duequeue.port.history_table import (
+    HOUR,
+    BurialReason,
+    DayBounds,
+    ScheduledHour,
+    SettledRow,
+    day_of,
+)
 from duequeue.stores.memory.table import MemoryTable
 
 
@@ -86,6 +93,20 @@ class MemoryHistoryTable:
                     instants[kind, buried.reason].append(buried.buried_at)
         found = [BurialReason(*of, len(at), max(at)) for of, at in sorted(instants.items())]
         return sorted(found, key=lambda row: (-row.burials, -row.last_at))[:limit]
+
+    @at_once
+    def scheduled(self, now: int, until: int) -> list[ScheduledHour]:
+        """Walk over all messages."""
+        hours: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for kind, table in self._by_kind.items():
+            for message in table.by_id.values():
+                if message.due_at < until:
+                    at = max(message.due_at, now)
+                    hours[at - at % HOUR, kind].append(message.due_at)
+        return [
+            ScheduledHour(kind, hour, len(due), sum(at <= now for at in due))
+            for (hour, kind), due in sorted(hours.items())
+        ]
 
     def _of(self, day: int) -> Iterator[SettledRow]:
         return (row for row in self._history.rows if day_of(row.settled_at) == day)

@@ -770,6 +770,19 @@ WHERE buried_at >= :since
 GROUP BY kind, reason
 ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
+-- name: count_scheduled
+-- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
+-- might be searched once for each of them.
+SELECT kind, hour, messages, overdue
+FROM (
+    SELECT
+        kind_id, greatest(due_at, :now) - mod(greatest(due_at, :now), 3600000) AS hour,
+        count(*) AS messages, count(*) FILTER (WHERE due_at <= :now) AS overdue
+    FROM duequeue_message WHERE due_at < :until
+    GROUP BY 1, 2
+) AS counted INNER JOIN duequeue_kind ON duequeue_kind.id = kind_id
+ORDER BY hour, kind;
+
 -- name: merge_messages
 -- This is offer_messages for a whole batch, but it returns only the numbers of created and updated
 -- messages. The batch is sorted by key, and its rows are locked in that order. With look_first, rows

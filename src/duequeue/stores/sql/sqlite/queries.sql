@@ -541,6 +541,19 @@ WHERE buried_at >= :since
 GROUP BY kind, reason
 ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
+-- name: count_scheduled
+-- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
+-- might be searched once for each of them.
+SELECT kind, hour, messages, overdue
+FROM (
+    SELECT
+        kind_id, max(due_at, :now) - max(due_at, :now) % 3600000 AS hour,
+        count(*) AS messages, count(*) FILTER (WHERE due_at <= :now) AS overdue
+    FROM duequeue_message WHERE due_at < :until
+    GROUP BY 1, 2
+) AS counted INNER JOIN duequeue_kind ON duequeue_kind.id = kind_id
+ORDER BY hour, kind;
+
 -- name: merge_messages
 -- This is offer_messages, but it returns only whether each row was created, and whether it was updated.
 -- There is no look_first here, because it would cost more than it saves.
