@@ -43,6 +43,7 @@ _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.enabled": "false",
 }
 

@@ -838,4 +838,30 @@ SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
     updated_at, nullif(leased_until, -62135596800000)
 FROM duequeue_message
-WHERE kind_id = :kind_id AND id >= :first AND id < :last;
+WHERE
+    kind_id = :kind_id AND id >= :first AND id < :last
+    AND (:key_from IS NULL OR key >= :key_from)
+    AND (:key_before IS NULL OR key < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to);
+
+-- name: select_messages
+-- This is read_messages for given keys, which an index finds.
+SELECT
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
+    updated_at, nullif(leased_until, -62135596800000)
+FROM duequeue_message
+WHERE
+    kind_id = :kind_id AND key IN (SELECT value FROM json_each(:keys))
+    AND (:key_from IS NULL OR key >= :key_from)
+    AND (:key_before IS NULL OR key < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to);
