@@ -25,6 +25,7 @@ SCHEMA = (
 
 def settled(
     queue: str = "orders",
+    *,
     late: int | None = 0,
     handling: int | None = 0,
     attempts: int = 1,
