@@ -203,6 +203,12 @@ class BulkStore(Protocol):
     ) -> Steps[list[MessageRow]]:
         """Read the messages in a page of a slice that the batch still holds, in due order."""
 
+    def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
+        """Note how long handlers took by the ids of their messages, which lie in one slice.
+
+        An ack with history adds it to the records.
+        """
+
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
         """Release messages of a batch; the store fills in the tokens of these leases."""
 
