@@ -63,7 +63,7 @@ def test_a_half_written_first_offset_does_not_block_a_delivery(
         spark,
         url=url,
         queue="orders",
-        handler=lambda batch: None,
+        handler=lambda _: None,
         checkpoint=tmp_path / "checkpoint",
     )
     assert done == Delivered(acked=ROWS)
@@ -89,7 +89,7 @@ def test_a_half_written_later_offset_is_left_to_spark(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
     given: dict[str, Any] = {"url": url, "queue": "orders", "checkpoint": tmp_path / "checkpoint"}
-    given |= {"handler": lambda batch: None}
+    given |= {"handler": lambda _: None}
     assert deliver(spark, **given) == Delivered(acked=ROWS)
     before = {each.name for each in (tmp_path / "checkpoint" / "offsets").iterdir()}
     assert "0" in before
@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_before_its_first_offset_finds_its_leases_again(
     """Nobody waits for leases that would last for five minutes more."""
     checkpoint = tmp_path / "checkpoint"
     given: dict[str, Any] = {"url": url, "queue": "orders", "checkpoint": checkpoint}
-    given |= {"handler": lambda batch: None}
+    given |= {"handler": lambda _: None}
     with pytest.raises(ValueError, match="batch must be"):
         deliver(spark, **given, batch=0)
     assert not checkpoint.exists(), "a wrong argument leaves nothing behind"
@@ -134,14 +134,14 @@ def test_a_driver_that_is_killed_at_random_in_its_first_seconds_loses_nothing(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
     checkpoint, results = tmp_path / "checkpoint", tmp_path / "results"
-    delays = [random.uniform(0, 2) for _ in range(2)]
+    delays = [random.uniform(0, 2) for _ in range(2)]  # noqa: S311 - no secret
     for delay in delays:
         kill_after(delay, url, str(checkpoint), str(results))
     deliver(
         spark,
         url=url,
         queue="orders",
-        handler=lambda batch: None,
+        handler=lambda _: None,
         checkpoint=checkpoint,
         results=results,
     )
