@@ -34,7 +34,7 @@ url, checkpoint, results = sys.argv[1:]
 spark = local_session(cores="1", memory="512m")
 print("ready", flush=True)
 deliver(
-    spark, url=url, queue="orders", handler=lambda batch: None, checkpoint=checkpoint,
+    spark, url=url, queue="orders", handler=lambda _: None, checkpoint=checkpoint,
     results=results, maxMessagesPerTrigger=200, numPartitions=1,
 )
 """
@@ -134,7 +134,7 @@ def test_a_driver_that_is_killed_at_random_in_its_first_seconds_loses_nothing(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
     checkpoint, results = tmp_path / "checkpoint", tmp_path / "results"
-    delays = [random.uniform(0, 2) for _ in range(2)]  # noqa: S311 - no secret
+    delays = [random.uniform(0, 2) for _ in range(2)]  # noqa: S311 - not for secrets
     for delay in delays:
         kill_after(delay, url, str(checkpoint), str(results))
     deliver(

@@ -37,6 +37,7 @@ class Options:
     max_trigger_delay: int = 900_000
     max_connections: int | None = None
     snapshot_timeout: int = 600_000
+    fail_on_snapshot_loss: bool = True
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
@@ -159,6 +160,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "maxTriggerDelay": _span,
     "maxConnections": _number,
     "snapshotTimeout": _span,
+    "failOnSnapshotLoss": _flag,
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,
