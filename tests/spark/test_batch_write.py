@@ -213,3 +213,13 @@ def test_counts_that_are_gone_are_not_taken_for_none(spark: SparkSession, tmp_pa
         with pytest.raises(StoreError, match="its counts are missing"):
             offer(messages(spark, 10), url=url, queue="orders")
         assert queue.stats().total == 10
+
+
+def test_one_key_has_nearly_all_rows(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+    skewed = messages(spark, 1000).selectExpr(
+        "if(key < 'k9', 'hot', key) AS key", "payload", "due_at"
+    )
+    counts = offer(skewed, url=url, queue="orders", batchSize=100)
+    cold = sum(f"k{number}" >= "k9" for number in range(1000))
+    assert counts.created == queue.stats().due == 1 + cold
+    assert sum(counts) == 1000

@@ -19,7 +19,7 @@ from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.port.bulk import OfferCounts
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.source import DueQueueSource
 
@@ -56,7 +56,10 @@ def migrate(
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
     # Payloads that cannot be decoded move too; a consumer of the target will bury them.
     writing = {"url": target, "queue": queue, "codec": codec, "anyPayload": "true"}
-    with OpenBulk(parse(reading)) as old, OpenBulk(parse(writing)) as new:
+    with (
+        OpenBulk(parse(reading), FIRST_CONTACT) as old,
+        OpenBulk(parse(writing), FIRST_CONTACT) as new,
+    ):
         _check_different(old, new)
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
     reporter.step(f"moving {queue}")

@@ -12,7 +12,7 @@ from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 
 
@@ -42,7 +42,7 @@ def replay(
     archived more than once, the message with the last due time is offered.
     """
     url, given = absolute(url), {**options, "mode": mode}
-    OpenBulk(parse({**given, "url": url, "queue": queue})).close()
+    OpenBulk(parse({**given, "url": url, "queue": queue}), FIRST_CONTACT).close()
     frame = archive if isinstance(archive, DataFrame) else _read(spark, archive)
     messages = replayable(frame, where, due, payload)
     with spark_progress(spark, progress or NoProgress(), f"replaying into {queue}"):

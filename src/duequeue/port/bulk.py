@@ -51,6 +51,13 @@ class OfferCounts(NamedTuple):
         return OfferCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+class StreamCounts(NamedTuple):
+    """The number of the last batch that a stream has merged, and what became of all its rows."""
+
+    batch: int
+    offered: OfferCounts
+
+
 class StageId(NamedTuple):
     """Identifies staged rows: the writer, and which of its batches they belong to."""
 
@@ -78,6 +85,13 @@ class Reach(NamedTuple):
 
     due_until: int
     last_id: int
+
+
+class Backlog(NamedTuple):
+    """How many messages wait, and the due time of the first; None if none waits."""
+
+    messages: int
+    oldest_due_at: int | None
 
 
 # A batch or a record that is older than this, in milliseconds, will not be asked for again.
@@ -141,6 +155,12 @@ class BulkStore(Protocol):
     ) -> Steps[tuple[OfferCounts, bool]]:
         """Offer a batch in one transaction; also return whether all of it was new, as expected."""
 
+    def take_write_place(self, most: int) -> Steps[bool]:
+        """Take one of so many places of the queue's writers, until the session is closed.
+
+        Return False if none is free. A store that has one writer at a time always has one.
+        """
+
     def stage(self, rows: "RecordBatch", stage: StageId, part: int) -> Steps[None]:
         """Put rows aside until their batch commits."""
 
@@ -166,6 +186,9 @@ class BulkStore(Protocol):
     def take_record(self, app: str) -> Steps[OfferCounts | None]:
         """Delete and return that record."""
 
+    def stream_counts(self, app: str) -> Steps[StreamCounts | None]:
+        """Return what became of the rows that an app has merged; None if it has merged none."""
+
     def notify(self, due_at: int) -> Steps[None]:
         """Notify the consumers that wait, in every process, of messages committed for `due_at`."""
 
@@ -174,6 +197,9 @@ class BulkStore(Protocol):
 
     def counts(self, now: int) -> Steps[Counts]:
         """Count messages by state."""
+
+    def backlog(self, due_until: int, now: int, most: int) -> Steps[Backlog]:
+        """Count messages that are due by an instant and not leased, up to `most`."""
 
     def lease(
         self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach

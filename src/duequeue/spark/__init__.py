@@ -1,10 +1,10 @@
 """DueQueue on Spark: `format("duequeue")`, and a bulk offer that returns its counts."""
 
 from duequeue.errors import MissingExtra
-from duequeue.port.bulk import OfferCounts
+from duequeue.port.bulk import OfferCounts, StreamCounts
 
 try:
-    from duequeue.spark.offering import offer, register
+    from duequeue.spark.offering import offer, register, stream_counts
     from duequeue.spark.session import cluster_session, local_session
     from duequeue.spark.source import DueQueueSource
 except ModuleNotFoundError as error:
@@ -12,4 +12,13 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("Spark is missing: pip install 'duequeue[spark]'") from error
 
-__all__ = ["DueQueueSource", "OfferCounts", "cluster_session", "local_session", "offer", "register"]
+__all__ = [
+    "DueQueueSource",
+    "OfferCounts",
+    "StreamCounts",
+    "cluster_session",
+    "local_session",
+    "offer",
+    "register",
+    "stream_counts",
+]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.write_places import open_for_writing
 from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 
@@ -30,14 +32,20 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> OfferedPartition:
         """Offer one partition; expect every key to be new until a chunk has one that is not."""
         options, total, expect_new = self._options, OfferCounts(), True
-        with OpenBulk(options) as bulk:
-            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS):
-                rows = prepared(chunk, options)
+        found = (
+            (chunk.num_rows, prepared(chunk, options))
+            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS)
+        )
+        first = next(found, None)
+        if first is None:  # an empty partition needs no connection
+            return OfferedPartition(total)
+        with open_for_writing(options) as bulk:
+            for given, rows in chain([first], found):
                 ingest = partial(bulk.store.ingest, rows, bulk.now(), expect_new=expect_new)
                 counts, expect_new = bulk.run(ingest)
                 if counts.created or counts.updated:
                     bulk.announce(pc.min(rows["due_at"]).as_py())
-                twice = OfferCounts(ignored=chunk.num_rows - rows.num_rows)
+                twice = OfferCounts(ignored=given - rows.num_rows)
                 total = total.plus(counts).plus(twice)
         return OfferedPartition(total)
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.errors import StoreError
-from duequeue.port.bulk import OfferCounts
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.port.bulk import OfferCounts, StreamCounts
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.session import activate
 from duequeue.spark.source import DueQueueSource
@@ -29,11 +29,14 @@ def offer(
     run_id = str(uuid4())
     given = {**options, "url": url, "queue": queue, "runId": run_id}
     checked = parse(given)
+    most = checked.max_connections
     if distribute and "key" in frame.columns:
-        frame = frame.repartition("key")
+        frame = frame.repartition("key") if most is None else frame.repartition(most, "key")
+    elif most is not None:
+        frame = frame.coalesce(most)
     activate(frame.sparkSession)
-    frame.write.format(DueQueueSource.name()).options(**given).mode("append").save()
-    with OpenBulk(checked) as bulk:
+    with OpenBulk(checked, FIRST_CONTACT) as bulk:  # raises at once if there is no such server
+        frame.write.format(DueQueueSource.name()).options(**given).mode("append").save()
         counts = bulk.run(partial(bulk.store.take_record, run_id))
     if counts is None:
         raise StoreError(
@@ -42,3 +45,12 @@ def offer(
             "duequeue_stream_commit"
         )
     return counts
+
+
+def stream_counts(*, url: str, queue: str, app: str, **options: str | int) -> StreamCounts | None:
+    """Return what became of all rows that a stream has written; None if it has written none.
+
+    `app` is the option `txnAppId` of the stream, or the id of its query without that option.
+    """
+    with OpenBulk(parse({**options, "url": url, "queue": queue}), FIRST_CONTACT) as bulk:
+        return bulk.run(partial(bulk.store.stream_counts, app))

@@ -1,6 +1,7 @@
 """A queue opened for batches, on the driver or on an executor."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from math import inf
 from typing import TypeVar
@@ -20,12 +21,14 @@ from duequeue.spark.options import Options
 
 T = TypeVar("T")
 
+# A wrong address should be reported soon, while an outage amid the work may last longer.
+FIRST_CONTACT = RetryPolicy(budget=timedelta(seconds=5))
+
 
 class OpenBulk(Closing):
     """Runs bulk operations, which block, and retries them while the database is unavailable."""
 
-    def __init__(self, options: Options, policy: RetryPolicy | None = None) -> None:
-        self._policy = policy or RetryPolicy()
+    def __init__(self, options: Options, first_contact: RetryPolicy | None = None) -> None:
         self._backend = bulk_backend_for(options.url)
         self._session = self._backend.bulk_session()
         self._perform = performer(self._session)
@@ -37,14 +40,17 @@ class OpenBulk(Closing):
             history=options.history,
         )
         try:
-            self.store: BulkStore = self.run(opening)
+            self.store: BulkStore = self._run(opening, first_contact or RetryPolicy())
         except BaseException:
             self._session.close()
             raise
 
     def run(self, operation: Callable[[], Steps[T]]) -> T:
         """Run one operation in one transaction, and return its result."""
-        return drive(retrying(self._policy, operation, try_seconds=inf), self._perform)
+        return self._run(operation, RetryPolicy())
+
+    def _run(self, operation: Callable[[], Steps[T]], policy: RetryPolicy) -> T:
+        return drive(retrying(policy, operation, try_seconds=inf), self._perform)
 
     def now(self) -> int:
         """Return the present instant."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from duequeue.backends import bulk_backend_for
 from duequeue.message import checked_name, checked_type_name
@@ -32,6 +33,9 @@ class Options:
     batch_size: int | None = None
     lease: int = 300_000
     max_messages_per_trigger: int = 100_000
+    min_messages_per_trigger: int = 1
+    max_trigger_delay: int = 900_000
+    max_connections: int | None = None
     snapshot_timeout: int = 600_000
     fail_on_snapshot_loss: bool = True
     consumer_id: str | None = None
@@ -71,7 +75,16 @@ def parse(given: Mapping[str, object]) -> Options:
     parsed = {_field(name): _OPTIONS[name](name, value) for name, value in values.items()}
     if "payload_type" not in parsed and parsed.get("codec") == "bytes":
         parsed["payload_type"] = "binary"
+    if "max_connections" in parsed and _is_pooled(parsed["url"]):
+        raise ValueError(
+            "option 'maxConnections' cannot be used behind a pooler, because the connections are "
+            "the pooler's: limit them there"
+        )
     return Options(**parsed)
+
+
+def _is_pooled(url: str) -> bool:
+    return parse_qs(urlsplit(url).query).get("pooler") == ["transaction"]
 
 
 def _as_text(name: str, value: object) -> str:
@@ -143,6 +156,9 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "batchSize": _number,
     "lease": _span,
     "maxMessagesPerTrigger": _number,
+    "minMessagesPerTrigger": _number,
+    "maxTriggerDelay": _span,
+    "maxConnections": _number,
     "snapshotTimeout": _span,
     "failOnSnapshotLoss": _flag,
     "consumerId": _text,

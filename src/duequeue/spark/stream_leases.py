@@ -3,13 +3,14 @@
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duequeue.instants import LATEST
-from duequeue.port.bulk import STALE_AFTER, BatchId, Reach, StreamBatch, default_parts
+from duequeue.port.bulk import STALE_AFTER, Backlog, BatchId, Reach, StreamBatch, default_parts
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.stream_backlog import Admission, BacklogReport
 
 # An idle query asks a hundred times a second, which is too often for the database.
 LOOK_SECONDS = 0.1
@@ -51,6 +52,10 @@ class StreamLeases:
         self._slice_size = max(SLICE_ROWS, -(-options.max_messages_per_trigger // partitions))
         self._due_until = LATEST if options.include_future else None
         self._reach = limit and limit.reach
+        # A run that ends by itself must not wait for messages that may never come.
+        least = 1 if limit else options.min_messages_per_trigger
+        self._admission = Admission(least, options.max_trigger_delay)
+        self._report = BacklogReport(self._count, bulk.now)
         self._left = limit.messages if limit else NO_LIMIT
         self._acked = 0
         self._acking: Future[int] | None = None
@@ -68,11 +73,16 @@ class StreamLeases:
         self._ack(done)
         batch = self._next(done + 1, limit) if self._left > 0 else None
         self._left -= batch.rows if batch else 0
+        self._report.refresh()
         if batch is None:
             self._wait_for_acks()
         elif batch.rows >= limit and self._left > 0:
             self._ahead = self._thread.submit(self._lease, done + 2, limit)
         return batch
+
+    def figures(self) -> dict[str, Any]:
+        """Return how many messages wait, and how late the first one is."""
+        return self._report.figures
 
     def close(self) -> None:
         """Stop extending the leases, and close the connections."""
@@ -103,6 +113,8 @@ class StreamLeases:
         return batch
 
     def _lease(self, sequence: int, limit: int) -> StreamBatch | None:
+        if not self._admission.admits(self._count):
+            return None
         now = self._bulk.now()
         lease = partial(
             self._bulk.store.lease,
@@ -113,7 +125,15 @@ class StreamLeases:
             now + self._lease_millis,
             self._reach or Reach(self._due_until or now, NO_LIMIT),
         )
-        return self._bulk.run(lease)
+        batch = self._bulk.run(lease)
+        if batch is not None:
+            self._admission.leased()
+        return batch
+
+    def _count(self, most: int) -> Backlog:
+        now = self._bulk.now()
+        due_until = self._reach.due_until if self._reach else self._due_until or now
+        return self._bulk.run(partial(self._bulk.store.backlog, due_until, now, most))
 
     def _settle(self, done: int) -> int:
         ack = partial(self._bulk.store.ack, BatchId(self._consumer, done), self._bulk.now())

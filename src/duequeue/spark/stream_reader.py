@@ -21,7 +21,7 @@ from duequeue.errors import UndecodablePayload
 from duequeue.instants import LATEST
 from duequeue.port.bulk import ID, KEY, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.read_rows import ATTEMPT, RowReader, without_garbage_collection
 from duequeue.spark.stream_leases import NO_LIMIT, RunLimit, StreamLeases, forget_stale
@@ -47,6 +47,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._leases: StreamLeases | None = None
         self._limit: RunLimit | None = None
+        self._latest: dict[str, Any] = {}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
         """Start as a new consumer, unless the user has named one.
@@ -54,7 +55,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         A named consumer that has lost its checkpoint starts with its batches that are not acked.
         """
         named = self._options.consumer_id
-        return {"consumer": named or str(uuid4()), "sequence": self._acked(named) if named else 0}
+        sequence = self._acked(named) if named else 0
+        return {**self._offset(named or str(uuid4())), "sequence": sequence}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return how many messages a micro-batch may have."""
@@ -62,7 +64,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Limit the run to the messages that are in the queue now."""
-        with OpenBulk(self._options) as bulk:
+        with OpenBulk(self._options, FIRST_CONTACT) as bulk:
             now, last_id = bulk.now(), bulk.run(bulk.store.last_id)
             if self._options.include_future:
                 counts = bulk.run(partial(bulk.store.counts, now))
@@ -73,14 +75,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Ack the batches that Spark has committed, and lease messages that are due."""
+        self._check_queue(start)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else _ALL
         batch = self._leases_of(start["consumer"]).advance(start["sequence"], most)
         if batch is None:
             return start
-        return {"consumer": start["consumer"], **batch._asdict()}
+        self._latest = {**self._offset(start["consumer"]), **batch._asdict()}
+        return self._latest
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Report how far the leases are and how many messages wait, for the query's progress."""
+        if self._leases is None:
+            return None
+        return {**self._latest, **self._leases.figures()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the slices of a batch, which after a restart may be one of the previous run."""
+        self._check_queue(end)
         if start["sequence"] == end["sequence"] or "slices" not in end:  # nothing was leased
             return []
         self._leases_of(end["consumer"])  # keeps its leases alive
@@ -106,16 +117,33 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._leases.close()
 
     def _acked(self, consumer: str) -> int:
-        with OpenBulk(self._options) as bulk:
+        with OpenBulk(self._options, FIRST_CONTACT) as bulk:
             forget_stale(bulk)  # Spark asks more than once and must get the same answer
             first = bulk.run(partial(bulk.store.first_batch, consumer))
         return first.sequence - 1 if first else 0
 
+    def _offset(self, consumer: str) -> dict[str, Any]:
+        return {"consumer": consumer, "queue": self._options.kind}
+
+    def _check_queue(self, offset: dict[str, Any]) -> None:
+        """Raise if an offset is that of another queue; those of early versions name none."""
+        queue = offset.get("queue", self._options.kind)
+        if queue != self._options.kind:
+            raise ValueError(
+                f"the checkpoint belongs to the queue {_shown(queue)}, but this query reads "
+                f"{_shown(self._options.kind)}: give each query its own checkpointLocation"
+            )
+
     def _leases_of(self, consumer: str) -> StreamLeases:
         if self._leases is None:
-            bulk = OpenBulk(self._options)
+            bulk = OpenBulk(self._options, FIRST_CONTACT)
             self._leases = StreamLeases(bulk, self._options, consumer, self._limit)
         return self._leases
+
+
+def _shown(kind: str) -> str:
+    name, _, codec = kind.rpartition("|")
+    return f"{name!r} with the codec {codec!r}"
 
 
 def pages(lengths: Sequence[int], rows: int) -> Iterator[range]:

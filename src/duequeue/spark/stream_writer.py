@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,7 @@ from duequeue.instants import LATEST
 from duequeue.port.bulk import StageId
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.write_places import open_for_writing
 from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
 logger = logging.getLogger("duequeue.spark")
@@ -55,10 +57,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         app = options.txn_app_id or app
         stage = StageId(_writer_number(options.kind, app), batch)
         parts, earliest = dict[int, int](), LATEST
-        with OpenBulk(options) as bulk:
-            found = chunks(iterator, options.batch_size or CHUNK_ROWS)
-            for part, chunk in enumerate(found, first_part):
-                offered = prepared(chunk, options)
+        found = (
+            prepared(chunk, options) for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS)
+        )
+        first = next(found, None)
+        if first is None:  # an empty partition needs no connection
+            return Staged(app, stage, parts, earliest)
+        with open_for_writing(options) as bulk:
+            for part, offered in enumerate(chain([first], found), first_part):
                 bulk.run(partial(bulk.store.stage, offered, stage, part))
                 parts[part] = offered.num_rows
                 earliest = min(earliest, pc.min(offered["due_at"]).as_py())
@@ -80,7 +86,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
                     stage.batch,
                     app,
                 )
-            elif counts.created or counts.updated:
+                return
+            logger.info("batch %d of %r: %s", stage.batch, app, counts)
+            if counts.created or counts.updated:
                 bulk.announce(min(message.earliest for message in staged))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature

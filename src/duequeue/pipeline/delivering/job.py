@@ -20,7 +20,7 @@ from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options, parse
 from duequeue.spark.read_rows import LEASE, LEASE_TYPE, full_schema
 from duequeue.spark.source import DueQueueSource
@@ -73,7 +73,7 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     given = {**options, "url": absolute(url), "queue": queue, "payloadType": "binary"}
     parsed = parse(given)
     _check(parsed, batch, max_attempts)
-    OpenBulk(parsed).close()  # raises at once if the database cannot be reached
+    OpenBulk(parsed, FIRST_CONTACT).close()  # raises at once if the database cannot be reached
     kept = Checkpoint(spark, checkpoint)
     kept.repair()
     given["consumerId"] = parsed.consumer_id or kept.consumer()

@@ -23,7 +23,7 @@ from duequeue.pipeline.ingesting.sources import read_source
 from duequeue.pipeline.progress import NoProgress, Progress, counted, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 
 
@@ -56,7 +56,7 @@ def ingest(
     """
     url, reporter = absolute(url), progress or NoProgress()
     parsed = parse({**options, "url": url, "queue": queue})
-    OpenBulk(parsed).close()  # raises at once if the database cannot be reached
+    OpenBulk(parsed, FIRST_CONTACT).close()  # raises at once if the database cannot be reached
     folder = None if rejects is None else Folder(spark, rejects, "rejects")
     frame = (
         source

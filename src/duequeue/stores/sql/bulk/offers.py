@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from duequeue.errors import StoreError
-from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId
+from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId, StreamCounts
 from duequeue.port.store import Steps
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
@@ -43,6 +43,10 @@ class SqlStage:
         self._look_first = counts.ignored > rows.num_rows // 2
         return counts, False
 
+    def take_write_place(self, most: int) -> Steps[bool]:
+        """Take one of the queue's numbered places."""
+        return bool((yield Query("take_write_place", {**self._kind, "most": most})))
+
     def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
         """Append rows to the stage."""
         yield BEGIN
@@ -72,7 +76,7 @@ class SqlStage:
                 "must have crashed in between, so run the batch again"
             )
         counts = yield from self._merge(stage, parts, now)
-        yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
+        yield Execute("add_to_commit", {**self._kind, "app": app, **counts._asdict()})
         return counts
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
@@ -87,6 +91,11 @@ class SqlStage:
         """Delete the commit and return its counts."""
         rows: list[Row] = yield Query("take_commit", {**self._kind, "app": app})
         return OfferCounts(*rows[0]) if rows else None
+
+    def stream_counts(self, app: str) -> Steps[StreamCounts | None]:
+        """Read the commit."""
+        rows: list[Row] = yield Query("find_commit", {**self._kind, "app": app})
+        return StreamCounts(rows[0][0], OfferCounts(*rows[0][1:])) if rows else None
 
     def _open(self, app: str, batch: int, now: int) -> Steps[bool]:
         commit = {**self._kind, "app": app, "batch": batch, "now": now}

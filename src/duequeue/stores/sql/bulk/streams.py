@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from uuid import UUID, uuid5
 
-from duequeue.port.bulk import COLUMNS, ID, PAGE_BYTES, BatchId, MessageRow, Reach, StreamBatch
+from duequeue.port.bulk import (
+    COLUMNS,
+    ID,
+    PAGE_BYTES,
+    Backlog,
+    BatchId,
+    MessageRow,
+    Reach,
+    StreamBatch,
+)
 from duequeue.port.store import Burial, Release, Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
 from duequeue.stores.sql.settling import Settling
@@ -32,6 +41,12 @@ class SqlStreams:
         """Look up the end of the index."""
         rows: list[Row] = yield Query("last_message")
         return int(rows[0][0])
+
+    def backlog(self, due_until: int, now: int, most: int) -> Steps[Backlog]:
+        """Walk along the index of due times."""
+        of = {**self._kind, "due_until": due_until, "now": now, "most": most}
+        rows: list[Row] = yield Query("measure_backlog", of)
+        return Backlog(*rows[0])
 
     def lease(
         self, batch: BatchId, limit: int, slice_size: int, now: int, until: int, reach: Reach

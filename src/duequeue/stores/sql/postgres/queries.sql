@@ -968,6 +968,21 @@ SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
 UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
 WHERE kind_id = :kind_id AND app = :app;
 
+-- name: take_write_place
+-- The lock belongs to the connection and ends with it. The first number only has to be ours.
+SELECT place FROM generate_series(1, :most) AS place
+WHERE pg_try_advisory_lock(CAST(603455129 + :kind_id AS integer), CAST(place AS integer))
+LIMIT 1;
+
+-- name: add_to_commit
+UPDATE duequeue_stream_commit
+SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: find_commit
+SELECT batch, created, updated, ignored FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
+
 -- name: take_commit
 DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
 RETURNING created, updated, ignored;
@@ -975,6 +990,14 @@ RETURNING created, updated, ignored;
 -- name: forget_stale_commits
 DELETE FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
+
+-- name: measure_backlog
+SELECT count(*), min(due_at) FROM (
+    SELECT due_at FROM duequeue_message
+    WHERE kind_id = :kind_id AND due_at <= :due_until AND leased_until <= :now
+    ORDER BY due_at, id
+    LIMIT :most
+) AS waiting;
 
 -- name: gather_stream_batch
 -- This locks what is due and stores its ids, without sending them to the client. The next statement

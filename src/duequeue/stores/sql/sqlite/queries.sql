@@ -676,6 +676,19 @@ SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
 UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
 WHERE kind_id = :kind_id AND app = :app;
 
+-- name: take_write_place
+-- The file has one writer at a time in any case.
+SELECT 1 WHERE :most > 0;
+
+-- name: add_to_commit
+UPDATE duequeue_stream_commit
+SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: find_commit
+SELECT batch, created, updated, ignored FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
+
 -- name: take_commit
 DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
 RETURNING created, updated, ignored;
@@ -683,6 +696,14 @@ RETURNING created, updated, ignored;
 -- name: forget_stale_commits
 DELETE FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
+
+-- name: measure_backlog
+SELECT count(*), min(due_at) FROM (
+    SELECT due_at FROM duequeue_message
+    WHERE kind_id = :kind_id AND due_at <= :due_until AND leased_until <= :now
+    ORDER BY due_at, id
+    LIMIT :most
+) AS waiting;
 
 -- name: gather_stream_batch
 -- The transaction has the whole file for itself. The next statement leases what is stored here.

@@ -1,0 +1,101 @@
+"""How many connections a write takes, and how it ends if it gets none."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import monotonic
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from duequeue import Queue, StoreUnavailable
+from duequeue.spark import OfferCounts, offer
+from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.options import parse
+from duequeue.spark.session import activate
+from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.servers import free_port
+from tests.race.together import PATIENCE
+from tests.spark.frames import messages
+from tests.spark.test_batch_write import save
+
+SESSIONS = "SELECT sessions FROM pg_stat_database WHERE datname = %s"
+
+
+@pytest.fixture
+def on_postgres(postgres_server: PostgresServer) -> str:
+    """An empty queue on PostgreSQL."""
+    url = postgres_server.create_database()
+    Queue.open(url, "orders").close()
+    return url
+
+
+def sessions(server: PostgresServer, url: str) -> int:
+    """Return how many connections there were so far to a database."""
+    with psycopg.connect(server.admin_url) as connection:
+        (found,) = connection.execute(SESSIONS, [urlsplit(url).path[1:]]).fetchall()
+        return int(found[0])
+
+
+def test_a_partition_takes_one_connection_and_an_empty_one_takes_none(
+    spark: SparkSession, postgres_server: PostgresServer, on_postgres: str
+) -> None:
+    numbers = spark.range(0, 2, 1, numPartitions=6)
+    frame = numbers.selectExpr("string(id) AS key", "'1' AS payload", "id AS due_at")
+    before = sessions(postgres_server, on_postgres)
+    save(frame, on_postgres)
+    assert sessions(postgres_server, on_postgres) - before == 2
+
+
+def test_a_write_stays_below_max_connections(spark: SparkSession, on_postgres: str) -> None:
+    frame = messages(spark, 1000).repartition(20)
+    partitions = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("limited", "a write")
+    try:
+        done = offer(frame, url=on_postgres, queue="orders", maxConnections=3)
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert done == OfferCounts(created=1000)
+    last = partitions.getJobInfo(max(partitions.getJobIdsForGroup("limited")))
+    assert last is not None
+    written = partitions.getStageInfo(max(last.stageIds))
+    assert written is not None
+    assert written.numTasks == 3
+
+
+def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> None:
+    began = monotonic()
+    url = f"postgresql://127.0.0.1:{free_port()}/none"
+    with pytest.raises(StoreUnavailable):
+        offer(messages(spark, 1), url=url, queue="orders")
+    assert monotonic() - began < 15
+
+
+def test_a_plain_write_waits_for_a_place(spark: SparkSession, on_postgres: str) -> None:
+    """Somebody else has both places, and leaves them in the end."""
+    given = {"url": on_postgres, "queue": "orders", "maxConnections": "2"}
+
+    def write() -> None:
+        activate(spark)
+        save(messages(spark, 10), on_postgres, maxConnections="2")
+
+    with ThreadPoolExecutor(1) as thread:
+        with psycopg.connect(on_postgres) as other:
+            for place in (1, 2):
+                other.execute("SELECT pg_advisory_lock(603455129 + 1, %s)", [place])
+            with OpenBulk(parse(given)) as bulk:
+                assert not bulk.run(partial(bulk.store.take_write_place, 2))
+                assert bulk.run(partial(bulk.store.take_write_place, 3))
+            writing = thread.submit(write)
+            with pytest.raises(TimeoutError):
+                writing.result(timeout=3)
+        writing.result(timeout=PATIENCE)
+    with Queue.open(on_postgres, "orders") as queue:
+        assert queue.stats().due == 10
+
+
+def test_behind_a_pooler_connections_are_limited_there() -> None:
+    given = {"url": "postgresql://host/db?pooler=transaction", "queue": "orders"}
+    with pytest.raises(ValueError, match="'maxConnections' cannot be used behind a pooler"):
+        parse({**given, "maxConnections": 2})
