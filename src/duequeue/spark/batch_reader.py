@@ -42,7 +42,7 @@ class BatchReader(DataSourceReader):
         """Read one part."""
         if not isinstance(partition, SnapshotPartition):
             raise TypeError(f"partition must be a SnapshotPartition, not {partition!r}")
-        reader = RowReader(self._schema)
+        reader = RowReader(self._schema, permissive=self._options.permissive)
         page = self._options.batch_size or PAGE_ROWS
         snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
         pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
