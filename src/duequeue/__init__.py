@@ -46,7 +46,7 @@ from duequeue.message import (
     State,
 )
 from duequeue.payloads.typed_codec import TypedCodec
-from duequeue.port.history_table import BurialReason, DayBounds, SettledRow
+from duequeue.port.history_table import BurialReason, DayBounds, ScheduledHour, SettledRow
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import QueueName, queues
@@ -113,6 +113,7 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "Schedule",
+    "ScheduledHour",
     "SchemaError",
     "Settled",
     "SettledRow",

@@ -17,7 +17,14 @@ from duequeue.flows.arguments import (
     checked_retry,
 )
 from duequeue.instants import EPOCH, from_millis, to_millis
-from duequeue.port.history_table import DAY, BurialReason, DayBounds, HistoryTable, SettledRow
+from duequeue.port.history_table import (
+    DAY,
+    BurialReason,
+    DayBounds,
+    HistoryTable,
+    ScheduledHour,
+    SettledRow,
+)
 from duequeue.port.store import Backend, Operation, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
@@ -125,6 +132,14 @@ class History(Closing):
         """
         of = (to_millis(since, "since"), checked_limit(limit))
         return self._run(partial(self._table.burial_reasons, *of))
+
+    def scheduled(self, now: datetime, until: datetime) -> list[ScheduledHour]:
+        """Count the live messages of every queue that are due before `until`, by hour.
+
+        Overdue messages count in the hour of `now`. The database counts, over one connection.
+        """
+        of = (to_millis(now, "now"), to_millis(until, "until"))
+        return self._run(partial(self._table.scheduled, *of))
 
     def close(self) -> None:
         """Give the connections back; closing twice is fine."""

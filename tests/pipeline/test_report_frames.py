@@ -6,47 +6,54 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue import ScheduledHour
 from duequeue.pipeline.reporting.frames import (
     HOUR,
     by_attempts,
     facts,
-    forecast,
     measured,
     start_of,
 )
+from duequeue.pipeline.reporting.tables import Tables
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SCHEMA = (
     "queue string, due_at timestamp, delivered_at timestamp, settled_at timestamp, "
-    "attempts int, outcome string"
+    "attempts int, outcome string, handler_ms bigint"
 )
 
 
 def settled(
     queue: str = "orders",
+    *,
     late: int | None = 0,
-    handling: int = 0,
+    handling: int | None = 0,
     attempts: int = 1,
     outcome: str = "acked",
     at: datetime = NOON,
+    waited: timedelta = timedelta(0),
 ) -> tuple[Any, ...]:
-    """A message that was due at that instant, with its spans in milliseconds."""
+    """A message that was due at that instant, with its spans in milliseconds.
+
+    After its handler has ended, it waits for the ack of its batch.
+    """
     delivered = None if late is None else at + timedelta(milliseconds=late)
-    done = (delivered or at) + timedelta(milliseconds=handling)
-    return (queue, at, delivered, done, attempts, outcome)
+    done = (delivered or at) + timedelta(milliseconds=handling or 0) + waited
+    return (queue, at, delivered, done, attempts, outcome, handling)
 
 
 @pytest.fixture
 def counted(spark: SparkSession) -> DataFrame:
     """Two queues, two hours, every outcome."""
     rows = [
-        *(settled(late=number, handling=2 * number) for number in range(1, 101)),
+        *(settled(late=number, handling=2 * number, waited=HOUR / 2) for number in range(1, 101)),
         settled(late=5000, attempts=3),
         settled(late=9000, attempts=2, outcome="buried"),
         settled(late=None, attempts=0, outcome="dropped"),
         settled(late=None, attempts=0, outcome="expired"),
         settled(late=None, attempts=1, outcome="replaced", at=NOON + HOUR),
-        settled("invoices", late=7),
+        settled("invoices", late=7, handling=0),
+        settled("invoices", late=7, handling=None),
     ]
     return facts(spark.createDataFrame(rows, SCHEMA), HOUR)
 
@@ -79,13 +86,13 @@ def test_a_queue_in_numbers(counted: DataFrame) -> None:
         "handling_p99": 198,
         "handling_max": 200,
     }
-    assert (invoices["settled"], invoices["late_max"], invoices["handling_max"]) == (1, 7, 0)
+    assert (invoices["settled"], invoices["late_max"], invoices["handling_max"]) == (2, 7, 0)
 
 
 def test_hours_are_told_apart(counted: DataFrame) -> None:
     rows = found(measured(counted, "queue", "at"), "at", "queue")
     assert [(row["at"], row["queue"], row["settled"]) for row in rows] == [
-        (NOON, "invoices", 1),
+        (NOON, "invoices", 2),
         (NOON, "orders", 104),
         (NOON + HOUR, "orders", 1),
     ]
@@ -94,7 +101,7 @@ def test_hours_are_told_apart(counted: DataFrame) -> None:
 
 def test_the_whole(counted: DataFrame) -> None:
     (total,) = found(measured(counted))
-    assert (total["settled"], total["redeliveries"]) == (106, 3)
+    assert (total["settled"], total["redeliveries"]) == (107, 3)
 
 
 def test_nothing_at_all(counted: DataFrame) -> None:
@@ -133,21 +140,14 @@ def test_the_beginning_of_a_step(seconds: int) -> None:
     assert start_of(NOON - timedelta(microseconds=1), step) == NOON - step
 
 
-def test_what_is_to_come(spark: SparkSession) -> None:
-    now = NOON + timedelta(minutes=40)
+def test_kinds_of_one_queue_are_added_up(counted: DataFrame) -> None:
+    hour = round(NOON.timestamp() * 1000)
     scheduled = [
-        ("orders", NOON - 3 * HOUR),
-        ("orders", now),
-        ("orders", NOON + timedelta(minutes=50)),
-        ("orders", NOON + 23 * HOUR + timedelta(minutes=59)),
-        ("orders", NOON + 24 * HOUR),
-        ("orders", now + 24 * HOUR),
-        ("invoices", NOON + HOUR),
+        ScheduledHour("orders|json", hour, 3, 2),
+        ScheduledHour("orders|text", hour, 4, 1),
+        ScheduledHour("invoices|json", hour, 1, 0),
     ]
-    frame = spark.createDataFrame(scheduled, "queue string, deliver_at timestamp")
-    assert found(forecast(frame, now), "at", "queue") == [
-        {"queue": "orders", "at": NOON, "messages": 3, "overdue": 2},
-        {"queue": "invoices", "at": NOON + HOUR, "messages": 1, "overdue": 0},
-        {"queue": "orders", "at": NOON + 23 * HOUR, "messages": 1, "overdue": 0},
-        {"queue": "orders", "at": NOON + 24 * HOUR, "messages": 1, "overdue": 0},
+    assert Tables.of(counted, scheduled, []).forecast.to_pylist() == [
+        {"queue": "invoices", "at": NOON, "messages": 1, "overdue": 0},
+        {"queue": "orders", "at": NOON, "messages": 7, "overdue": 3},
     ]

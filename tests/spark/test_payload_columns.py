@@ -13,6 +13,7 @@ from duequeue.spark import offer
 from tests.spark.frames import PAST, rows, session_in
 from tests.spark.streams import run_through, to_files
 
+INSTANT = "timestamp'2020-01-01 00:00:00Z'"
 STRUCT = "n bigint, at timestamp, tags array<string>, more map<string,decimal(5,2)>"
 
 
@@ -30,7 +31,7 @@ def read(spark: SparkSession, url: str, schema: str, **options: str) -> DataFram
     ("payload", "stored", "schema"),
     [
         (
-            "struct(7 n, timestamp'2020-01-01Z' at, array('x', null) tags, map('m', 1.25) more)",
+            f"struct(7 n, {INSTANT} at, array('x', null) tags, map('m', 1.25) more)",
             {"n": 7, "at": "2020-01-01T00:00:00Z", "tags": ["x", None], "more": {"m": 1.25}},
             STRUCT,
         ),

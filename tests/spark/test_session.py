@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import Queue
 from duequeue.spark import register
-from duequeue.spark.session import find_java, java_of_wheel
+from duequeue.spark.session import find_java, java_of_wheel, shuffling
 from tests.spark.frames import PAST, rows
 
 PROGRAM = """
@@ -60,10 +60,21 @@ def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Pa
         assert queue.contains("a")
 
 
+@pytest.mark.parametrize(("cores", "partitions"), [("1", 4), ("2", 8), ("3,2", 12)])
+def test_a_small_machine_shuffles_into_a_few_parts(cores: str, partitions: int) -> None:
+    assert shuffling(cores)["spark.sql.shuffle.partitions"] == str(partitions)
+
+
+def test_all_cores_of_the_machine_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    assert shuffling("*")["spark.sql.shuffle.partitions"] == "64"
+
+
 def test_the_java_of_the_machine_prints_no_warning(tmp_path: Path) -> None:
     code = (
         "import os; from duequeue.spark import local_session; before = dict(os.environ)\n"
         "spark = local_session(cores='1', memory='512m'); print(spark.range(7).count())\n"
+        "assert spark.conf.get('spark.sql.shuffle.partitions') == '4'\n"
         "assert os.environ.get('JAVA_HOME') == before.get('JAVA_HOME')"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -13,11 +13,12 @@ from duequeue import (
     ManualClock,
     Message,
     QueueClosed,
+    ScheduledHour,
     SettledRow,
 )
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
-from duequeue.contract.phrases import DAY, MILLISECOND, claim
+from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, claim
 
 FIRST_DAY = START.date()
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -265,6 +266,27 @@ def test_reasons_of_burials_are_counted(
         BurialReason("orders|json", "no such customer", 2, last)
     ]
     assert len(history.burial_reasons(START)) == 4
+
+
+def test_scheduled_messages_are_counted_by_hour(
+    queue: QueueFace, open_queue: OpenQueue, history: History, clock: ManualClock
+) -> None:
+    clock.advance(40 * MINUTE)
+    now = clock.now()
+    queue.offer("overdue", "x", due=-3 * HOUR)
+    queue.offer("now", "x")
+    queue.offer("soon", "x", due=10 * MINUTE)
+    queue.offer("last", "x", due=DAY - MILLISECOND)
+    queue.offer("too late", "x", due=DAY)
+    open_queue(name="invoices", codec=str).offer("a", "x", due=20 * MINUTE)
+    claim(queue)  # a leased message is still to be settled
+    hour = round(START.timestamp() * 1000)
+    assert history.scheduled(now, now + DAY) == [
+        ScheduledHour("orders|json", hour, 3, 2),
+        ScheduledHour("invoices|text", hour + 3_600_000, 1, 0),
+        ScheduledHour("orders|json", hour + 24 * 3_600_000, 1, 0),
+    ]
+    assert history.scheduled(now - DAY, now - DAY) == []
 
 
 def bury(queue: QueueFace, reason: str, *keys: str) -> None:

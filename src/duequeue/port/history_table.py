@@ -11,6 +11,7 @@ T = TypeVar("T")
 HistorySteps: TypeAlias = Generator[Any, Any, T]
 
 DAY = 24 * 60 * 60 * 1000
+HOUR = 60 * 60 * 1000
 
 
 def day_of(instant: int) -> int:
@@ -23,6 +24,7 @@ class SettledRow(NamedTuple):
 
     `kind` is the queue's name and its payload type. `delivered_at` is when the lease began under
     which the message was settled; it is None for one that was dropped or replaced, leased or not.
+    `handler_ms` is known of messages that a consumer or the pipeline has handled.
     """
 
     id: int
@@ -33,6 +35,7 @@ class SettledRow(NamedTuple):
     settled_at: int
     attempts: int
     outcome: str
+    handler_ms: int | None = None
 
 
 class DayBounds(NamedTuple):
@@ -54,6 +57,18 @@ class BurialReason(NamedTuple):
     reason: str
     burials: int
     last_at: int
+
+
+class ScheduledHour(NamedTuple):
+    """The messages of a kind that fall due in an hour, and how many of them are overdue.
+
+    `begins_at` is the instant at which the hour begins.
+    """
+
+    kind: str
+    begins_at: int
+    messages: int
+    overdue: int
 
 
 class HistoryTable(Protocol):
@@ -83,4 +98,10 @@ class HistoryTable(Protocol):
         """Count the messages that were buried since an instant and still are, by their reason.
 
         The most frequent reasons come first, and of equally frequent ones the latest.
+        """
+
+    def scheduled(self, now: int, until: int) -> HistorySteps[list[ScheduledHour]]:
+        """Count the live messages of every kind that are due before `until`, by kind and hour.
+
+        Overdue messages count in the hour of `now`. The rows are ordered by hour and kind.
         """

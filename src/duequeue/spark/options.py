@@ -14,6 +14,15 @@ _UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
 _MOST = 2**31 - 1
 _NESTED = re.compile(r"(?:struct|map|array)\s*<|variant$", re.IGNORECASE)
 _COLUMN = re.compile(r"(?:\w+|`.+`)\s*[\s:]\s*\w")
+_INSTEAD = "CREATE TEMPORARY VIEW … USING duequeue OPTIONS (url '…', queue '…')"
+_AS_A_TABLE = (
+    "a queue cannot be a table of the catalog, because Spark does not keep the options of such a "
+    f"table: use {_INSTEAD}"
+)
+_NO_OPTIONS = (
+    "the options 'url' and 'queue' are missing: add .options(url=…, queue=…). Spark does not keep "
+    f"the options of a table: use {_INSTEAD}, or spark.read.options(url=…, queue=…).table(…)"
+)
 # Spark itself reads these options, and passes them on.
 _SPARKS_OWN = {"checkpointlocation"}
 
@@ -37,6 +46,7 @@ class Options:
     lease: int = 300_000
     max_messages_per_trigger: int = 100_000
     snapshot_timeout: int = 600_000
+    fail_on_snapshot_loss: bool = True
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
@@ -66,11 +76,7 @@ def parse(given: Mapping[str, object]) -> Options:
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
     if "provider" in given or not given:
-        raise ValueError(
-            "a queue cannot be a table of the catalog, because Spark loses the options of such a "
-            "table: use CREATE TEMPORARY VIEW … USING duequeue OPTIONS (url '…', queue '…'), or "
-            "read the table with spark.read.options(url=…, queue=…).table(…)"
-        )
+        raise ValueError(_AS_A_TABLE if given else _NO_OPTIONS)
     for name in given:
         if name.lower() not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0)
@@ -173,6 +179,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "lease": _span,
     "maxMessagesPerTrigger": _number,
     "snapshotTimeout": _span,
+    "failOnSnapshotLoss": _flag,
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,

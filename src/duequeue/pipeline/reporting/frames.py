@@ -20,16 +20,14 @@ def facts(settled: DataFrame, step: timedelta) -> DataFrame:
     Only messages settled at their first attempt have a lateness, because the history does not
     record when a first attempt came if there was a second one.
     """
-    due, delivered, done = (
-        F.unix_millis(name) for name in ("due_at", "delivered_at", "settled_at")
-    )
+    due, delivered = (F.unix_millis(name) for name in ("due_at", "delivered_at"))
     return settled.select(
         "queue",
         _start_of(F.col("settled_at"), step).alias("at"),
         "outcome",
         "attempts",
         F.when(F.col("attempts") == 1, delivered - due).alias("late"),
-        F.when(F.col("outcome") == "acked", done - delivered).alias("handling"),
+        F.when(F.col("outcome") == "acked", F.col("handler_ms")).alias("handling"),
     )
 
 
@@ -57,24 +55,6 @@ def by_attempts(counted: DataFrame) -> DataFrame:
     """Count the messages that were delivered by the number of their attempts."""
     delivered = counted.where("attempts > 0")
     return delivered.groupBy("queue", "attempts").agg(F.count("*").alias("messages"))
-
-
-def forecast(scheduled: DataFrame, now: datetime) -> DataFrame:
-    """Count the messages that fall due in each of the next hours; the first has the overdue ones.
-
-    `scheduled` has a queue and an instant, `deliver_at`, for each message.
-    """
-    present = F.lit(now)
-    due = F.greatest("deliver_at", present)
-    end = F.lit(now + AHEAD_HOURS * HOUR)
-    return (
-        scheduled.where(F.col("deliver_at") < end)
-        .groupBy("queue", _start_of(due, HOUR).alias("at"))
-        .agg(
-            F.count("*").alias("messages"),
-            F.count_if(F.col("deliver_at") <= present).alias("overdue"),
-        )
-    )
 
 
 def start_of(instant: datetime, step: timedelta) -> datetime:

@@ -14,14 +14,13 @@ from duequeue.clock import Clock, SystemClock
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
-from duequeue.pipeline.history_source import SETTLED, queue_and_type
+from duequeue.pipeline.history_source import SETTLED
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
-from duequeue.pipeline.reporting.frames import HOUR, facts, forecast, span_of, start_of
+from duequeue.pipeline.reporting.frames import AHEAD_HOURS, HOUR, facts, span_of, start_of
 from duequeue.pipeline.reporting.page import Period, page
 from duequeue.pipeline.reporting.steps import STEPS, fitting_step
 from duequeue.pipeline.reporting.tables import Tables
-from duequeue.port.history_table import BurialReason
-from duequeue.spark import DueQueueSource, register
+from duequeue.port.history_table import BurialReason, ScheduledHour
 
 PAGE = "report.html"
 # Reasons often contain keys or numbers, so there may be as many reasons as burials.
@@ -71,7 +70,7 @@ def report(
     counted = facts(settled, period.step).persist()
     try:
         with spark_progress(spark, reporter, "counting"):
-            tables = Tables.of(counted, forecast(found.scheduled, now), found.burials)
+            tables = Tables.of(counted, found.scheduled, found.burials)
     finally:
         counted.unpersist()
     reporter.step("drawing")
@@ -86,7 +85,7 @@ class Found(NamedTuple):
     """The data of a report: settled and scheduled messages, and the reasons for burials."""
 
     settled: DataFrame
-    scheduled: DataFrame
+    scheduled: list[ScheduledHour]
     burials: list[BurialReason]
 
 
@@ -100,11 +99,11 @@ def _read(
     """
     folder = None if archive is None else _existing(spark, archive)
     if url is None:
-        return Found(_archived(spark, folder, since, now), _scheduled(spark, "", []), [])
+        return Found(_archived(spark, folder, since, now), [], [])
     bulk_backend_for(absolute(url))  # raises if the URL is wrong
     with History.open(url) as history:
         live = _live(spark, url, history, since)
-        scheduled = _scheduled(spark, url, history.kinds())
+        scheduled = history.scheduled(now, now + AHEAD_HOURS * HOUR)
         burials = history.burial_reasons(since, MOST_REASONS)
     archived = _archived(spark, folder, since, now)
     settled = archived.unionByName(live.join(archived, IDENTITY, "left_anti"))
@@ -135,18 +134,6 @@ def _live(spark: SparkSession, url: str, history: History, since: datetime) -> D
     frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
     rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
     return rows.localCheckpoint()
-
-
-def _scheduled(spark: SparkSession, url: str, kinds: list[str]) -> DataFrame:
-    register(spark)
-    frames = []
-    for kind in kinds:
-        queue, codec = queue_and_type(kind)
-        source = spark.read.format(DueQueueSource.name()).schema("deliver_at timestamp")
-        messages = source.options(url=absolute(url), queue=queue, codec=codec).load()
-        frames.append(messages.select(F.lit(queue).alias("queue"), "deliver_at"))
-    nothing = spark.createDataFrame([], "queue string, deliver_at timestamp")
-    return reduce(DataFrame.unionByName, frames, nothing)
 
 
 def _sources(archive: str | Path | None, url: str | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +12,16 @@ from pyspark.sql import DataFrame
 from duequeue.instants import from_millis
 from duequeue.pipeline.history_source import queue_and_type
 from duequeue.pipeline.reporting.frames import by_attempts, measured
-from duequeue.port.history_table import BurialReason
+from duequeue.port.history_table import BurialReason, ScheduledHour
 
+_FORECAST = pa.schema(
+    [
+        ("queue", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("messages", pa.int64()),
+        ("overdue", pa.int64()),
+    ]
+)
 _REASONS = pa.schema(
     [
         ("queue", pa.string()),
@@ -36,7 +45,10 @@ class Tables:
 
     @classmethod
     def of(
-        cls, counted: DataFrame, expected: DataFrame, burials: Sequence[BurialReason]
+        cls,
+        counted: DataFrame,
+        scheduled: Sequence[ScheduledHour],
+        burials: Sequence[BurialReason],
     ) -> "Tables":
         """Let Spark count; the largest table has a row for each queue and step of time."""
         return cls(
@@ -44,7 +56,7 @@ class Tables:
             by_queue=measured(counted, "queue").orderBy("queue").toArrow(),
             by_queue_and_time=measured(counted, "queue", "at").orderBy("at", "queue").toArrow(),
             by_queue_and_attempts=by_attempts(counted).orderBy("queue", "attempts").toArrow(),
-            forecast=expected.orderBy("at", "queue").toArrow(),
+            forecast=_forecast(scheduled),
             burial_reasons=_reasons(burials),
         )
 
@@ -75,5 +87,20 @@ def _reasons(burials: Sequence[BurialReason]) -> pa.Table:
         (*queue_and_type(kind)[:1], reason, number, from_millis(last_at))
         for kind, reason, number, last_at in burials
     ]
-    columns = zip(*rows, strict=True) if rows else [()] * len(_REASONS)
-    return pa.table([list(column) for column in columns], schema=_REASONS)
+    return _table(rows, _REASONS)
+
+
+def _forecast(scheduled: Sequence[ScheduledHour]) -> pa.Table:
+    """Add up the kinds of a queue, which differ in their payload types."""
+    counts: dict[tuple[datetime, str], list[int]] = {}
+    for kind, begins_at, messages, overdue in scheduled:
+        queue, _ = queue_and_type(kind)
+        sums = counts.setdefault((from_millis(begins_at), queue), [0, 0])
+        sums[0] += messages
+        sums[1] += overdue
+    return _table([(queue, at, *sums) for (at, queue), sums in sorted(counts.items())], _FORECAST)
+
+
+def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.table([list(column) for column in columns], schema=schema)

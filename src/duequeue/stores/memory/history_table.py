@@ -3,14 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import TypeAlias
 
 from duequeue.drive.steps import at_once
-from duequeue.port.history_table import BurialReason, DayBounds, SettledRow, day_of
+from duequeue.port.history_table import (
+    HOUR,
+    BurialReason,
+    DayBounds,
+    ScheduledHour,
+    SettledRow,
+    day_of,
+)
 from duequeue.stores.memory.table import MemoryTable
-
-# Key, due time as first asked for, delivered at, settled at, attempts, outcome.
-About: TypeAlias = tuple[str, int, int | None, int, int, str]
 
 
 class MemoryHistory:
@@ -20,9 +23,9 @@ class MemoryHistory:
         self.rows: list[SettledRow] = []
         self._ids = count(1)
 
-    def add(self, kind: str, *about: *About) -> None:
+    def add(self, row: SettledRow) -> None:
         """Add a row, under an id that is never used again."""
-        self.rows.append(SettledRow(next(self._ids), kind, *about))
+        self.rows.append(row._replace(id=next(self._ids)))
 
     def forget(self, kind: str, before: int) -> None:
         """Delete the rows of a kind that were settled before an instant."""
@@ -90,6 +93,20 @@ class MemoryHistoryTable:
                     instants[kind, buried.reason].append(buried.buried_at)
         found = [BurialReason(*of, len(at), max(at)) for of, at in sorted(instants.items())]
         return sorted(found, key=lambda row: (-row.burials, -row.last_at))[:limit]
+
+    @at_once
+    def scheduled(self, now: int, until: int) -> list[ScheduledHour]:
+        """Walk over all messages."""
+        hours: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for kind, table in self._by_kind.items():
+            for message in table.by_id.values():
+                if message.due_at < until:
+                    at = max(message.due_at, now)
+                    hours[at - at % HOUR, kind].append(message.due_at)
+        return [
+            ScheduledHour(kind, hour, len(due), sum(at <= now for at in due))
+            for (hour, kind), due in sorted(hours.items())
+        ]
 
     def _of(self, day: int) -> Iterator[SettledRow]:
         return (row for row in self._history.rows if day_of(row.settled_at) == day)

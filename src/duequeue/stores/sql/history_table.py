@@ -1,6 +1,12 @@
 """The history of the SQL stores; see `port.history_table.HistoryTable`."""
 
-from duequeue.port.history_table import BurialReason, DayBounds, HistorySteps, SettledRow
+from duequeue.port.history_table import (
+    BurialReason,
+    DayBounds,
+    HistorySteps,
+    ScheduledHour,
+    SettledRow,
+)
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
 
 
@@ -49,3 +55,8 @@ class SqlHistoryTable:
         """Count in one scan of the burials since then."""
         rows: list[Row] = yield Query("count_burial_reasons", {"since": since, "limit": limit})
         return [BurialReason(*row) for row in rows]
+
+    def scheduled(self, now: int, until: int) -> HistorySteps[list[ScheduledHour]]:
+        """Count in one scan of all messages that are due before then."""
+        rows: list[Row] = yield Query("count_scheduled", {"now": now, "until": until})
+        return [ScheduledHour(*row) for row in rows]

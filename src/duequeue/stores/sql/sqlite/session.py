@@ -57,6 +57,7 @@ READS = frozenset(
         "read_history_day",
         "list_kinds",
         "count_burial_reasons",
+        "count_scheduled",
     }
 )
 
