@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from select import select
 
 import psycopg
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from duequeue import History, Queue
@@ -227,6 +229,15 @@ def test_the_reason_is_found_in_what_spark_tells() -> None:
     )
     java = "An error occurred.\n: org.apache.spark.SparkException: Bad master\n\tat org.apache"
     assert reason(java) == "Bad master"
+    mismatch = PySparkRuntimeError(
+        errorClass="PYTHON_VERSION_MISMATCH",
+        messageParameters={"worker_version": "3.12", "driver_version": "3.11"},
+    )
+    lines = "".join(traceback.format_exception_only(mismatch))
+    assert reason(f"In the worker:\n  File x\n{lines}") == (
+        "the workers have Python 3.12 and the driver has Python 3.11: "
+        "set PYSPARK_PYTHON to a Python of the driver's version"
+    )
     assert reason("\nNo space left on device\n\tat java.base") == "No space left on device"
 
 

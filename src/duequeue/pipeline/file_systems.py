@@ -34,7 +34,7 @@ class Files(Protocol):
         """Read a whole file."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a whole file, which replaces an earlier one."""
+        """Write a whole file, in a new folder if need be; it replaces an earlier one."""
 
     def make_folder(self, name: str) -> None:
         """Create a folder and those above it, if they are missing."""
@@ -146,6 +146,7 @@ class ArrowFiles:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a whole file, which replaces an earlier one."""
+        self.make_folder(name.rpartition("/")[0])
         with self._files.open_output_stream(self._at(name), compression=None) as stream:
             stream.write(content)
 

@@ -74,7 +74,8 @@ class BatchReader(DataSourceReader):
         """Read one part."""
         if not isinstance(partition, SnapshotPartition):
             raise TypeError(f"partition must be a SnapshotPartition, not {partition!r}")
-        options, reader = self._options, RowReader(self._schema)
+        options = self._options
+        reader = RowReader(self._schema, permissive=options.permissive)
         page = options.batch_size or PAGE_ROWS
         query = SnapshotQuery(reader.with_payload, self.conditions, options.fail_on_snapshot_loss)
         snapshots = bulk_backend_for(options.url).snapshots(partition.kind_id)

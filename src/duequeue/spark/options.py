@@ -13,6 +13,17 @@ from duequeue.message import checked_name, checked_type_name
 _SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
 _UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
 _MOST = 2**31 - 1
+_NESTED = re.compile(r"(?:struct|map|array)\s*<|variant$", re.IGNORECASE)
+_COLUMN = re.compile(r"(?:\w+|`.+`)\s*[\s:]\s*\w")
+_INSTEAD = "CREATE TEMPORARY VIEW … USING duequeue OPTIONS (url '…', queue '…')"
+_AS_A_TABLE = (
+    "a queue cannot be a table of the catalog, because Spark does not keep the options of such a "
+    f"table: use {_INSTEAD}"
+)
+_NO_OPTIONS = (
+    "the options 'url' and 'queue' are missing: add .options(url=…, queue=…). Spark does not keep "
+    f"the options of a table: use {_INSTEAD}, or spark.read.options(url=…, queue=…).table(…)"
+)
 # Spark itself reads these options, and passes them on.
 _SPARKS_OWN = {"checkpointlocation"}
 
@@ -28,6 +39,8 @@ class Options:
     queue: str
     codec: str = "json"
     payload_type: str = "string"
+    payload_schema: str | None = None
+    payload_mode: str = "failfast"
     mode: str = "upsert"
     num_partitions: int | None = None
     batch_size: int | None = None
@@ -52,6 +65,11 @@ class Options:
         return f"{self.queue}|{self.codec}"
 
     @property
+    def permissive(self) -> bool:
+        """Whether a payload that does not fit its column is read as null."""
+        return self.payload_mode == "permissive"
+
+    @property
     def only_json(self) -> bool:
         """Whether payloads that are not JSON are refused."""
         return self.codec == "json" and not self.any_payload
@@ -61,6 +79,8 @@ def parse(given: Mapping[str, object]) -> Options:
     """Check the options that Spark was given, whose names ignore case, and return them."""
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
+    if "provider" in given or not given:
+        raise ValueError(_AS_A_TABLE if given else _NO_OPTIONS)
     for name in given:
         if name.lower() not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0)
@@ -142,6 +162,19 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
     return check
 
 
+def _payload_schema(name: str, value: str) -> str:
+    """Return a type of Spark; the names and types of columns are those of a struct."""
+    text = value.strip()
+    if _NESTED.match(text):
+        return text
+    if not _COLUMN.match(text):
+        raise ValueError(
+            f"option {name!r} must list columns such as 'id bigint, mail string', or be a "
+            f"struct<…>, a map<…>, an array<…> or variant, not {value!r}"
+        )
+    return f"struct<{text}>"
+
+
 def _flag(name: str, value: str) -> bool:
     return _one_of("true", "false")(name, value) == "true"
 
@@ -151,6 +184,8 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "queue": _queue,
     "codec": _codec,
     "payloadType": _one_of("string", "binary"),
+    "payloadSchema": _payload_schema,
+    "payloadMode": _one_of("failfast", "permissive"),
     "mode": _one_of("upsert", "ignore"),
     "numPartitions": _number,
     "batchSize": _number,

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DataType,
     IntegerType,
@@ -18,11 +19,13 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    VariantType,
 )
 
 from duequeue.errors import UndecodablePayload
 from duequeue.headers import decode_headers
 from duequeue.port.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
+from duequeue.spark.json_payloads import JsonPayloads
 from duequeue.spark.options import Options
 
 _TYPES: dict[str, DataType] = {
@@ -36,6 +39,8 @@ _TYPES: dict[str, DataType] = {
     "updated_at": TimestampType(),
     "leased_until": TimestampType(),
 }
+# Payloads of these types are JSON in the queue.
+AS_JSON = (StructType, MapType, ArrayType, VariantType)
 ATTEMPT = COLUMNS.index("attempt")
 # A stream has one more column: who holds the message, to settle it before the rest of its batch.
 LEASE = "lease"
@@ -58,6 +63,13 @@ def full_schema(options: Options) -> StructType:
     return StructType([StructField(name, types[name]) for name in COLUMNS])
 
 
+def schema_text(options: Options) -> str:
+    """Return every column as text, with a payload of the type that `payloadSchema` gives."""
+    types = {field.name: field.dataType.simpleString() for field in full_schema(options).fields}
+    types["payload"] = options.payload_schema or types["payload"]
+    return ", ".join(f"{name} {kind}" for name, kind in types.items())
+
+
 def check_schema(schema: StructType, options: Options, *, leased: bool = False) -> None:
     """Raise unless a schema given by the user names some of the columns, with their types."""
     known = {field.name: field.dataType for field in full_schema(options).fields}
@@ -70,6 +82,8 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
             raise ValueError(
                 f"column {field.name!r} cannot be read; the known columns are: {', '.join(known)}"
             )
+        if field.name == "payload" and isinstance(field.dataType, AS_JSON):
+            continue
         wanted = known[field.name].simpleString()
         if field.dataType.simpleString() != wanted:
             raise TypeError(
@@ -81,8 +95,11 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
 class RowReader:
     """Turns messages into Arrow batches of the requested columns."""
 
-    def __init__(self, schema: StructType, batch: BatchId | None = None) -> None:
+    def __init__(
+        self, schema: StructType, batch: BatchId | None = None, *, permissive: bool = False
+    ) -> None:
         self._arrow = to_arrow_schema(schema, timezone="UTC")
+        self._json = _json_payloads(self._arrow, permissive=permissive)
         self._columns = [(name, _place(name)) for name in schema.fieldNames()]
         self._batch = batch
 
@@ -91,13 +108,13 @@ class RowReader:
         """Whether the payload is among the requested columns."""
         return any(at == PAYLOAD for _, at in self._columns)
 
-    def can_decode(self, row: MessageRow) -> bool:
-        """Return whether a message's payload has the requested type."""
+    def misfit(self, row: MessageRow) -> str | None:
+        """Return why a message's payload does not have the requested type, or None if it has."""
         try:
             self.batch_of([row])
-        except UndecodablePayload:
-            return False
-        return True
+        except UndecodablePayload as error:
+            return str(error)
+        return None
 
     def batch(self, columns: MessageColumns) -> pa.RecordBatch:
         """Return the messages as one batch.
@@ -118,10 +135,19 @@ class RowReader:
         return self.batch(list(zip(*rows, strict=True)) or [()] * (ID + 1))
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
+        if name == "payload" and self._json is not None:
+            return self._json.array(values)
         kind = self._arrow.field(name).type
         if name == LEASE and self._batch is not None:
             values = [{**self._batch._asdict(), "id": each} for each in values]
         return _arrow_array(name, values, kind)
+
+
+def _json_payloads(schema: pa.Schema, *, permissive: bool) -> JsonPayloads | None:
+    at = schema.get_field_index("payload")
+    if at < 0 or not pa.types.is_nested(schema.field(at).type):
+        return None
+    return JsonPayloads(schema.field(at).type, permissive=permissive)
 
 
 def _place(name: str) -> int:

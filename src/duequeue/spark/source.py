@@ -6,7 +6,7 @@ from pyspark.sql.types import StructType
 from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
 from duequeue.spark.options import Options, parse
-from duequeue.spark.read_rows import check_schema, full_schema
+from duequeue.spark.read_rows import check_schema, full_schema, schema_text
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.spark.stream_writer import StreamWriter
 from duequeue.spark.written_rows import check_columns
@@ -20,9 +20,11 @@ class DueQueueSource(DataSource):
         """Return the name for `format(…)`."""
         return "duequeue"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
         """Return every column; users may give a schema with fewer."""
-        return full_schema(parse(self.options))
+        options = parse(self.options)
+        # Only Spark itself can parse the text of a type.
+        return schema_text(options) if options.payload_schema else full_schema(options)
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of a snapshot."""

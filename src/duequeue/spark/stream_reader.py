@@ -103,7 +103,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, Slice):
             raise TypeError(f"partition must be a Slice, not {partition!r}")
         rows = self._options.batch_size or PAGE_ROWS
-        reader = RowReader(self._schema, partition.batch)
+        reader = RowReader(self._schema, partition.batch, permissive=self._options.permissive)
         with OpenBulk(self._options) as bulk:
             measure = partial(bulk.store.slice_lengths, partition.batch, partition.value, rows)
             for page in pages(bulk.run(measure), rows):
@@ -169,17 +169,16 @@ def _read(reader: RowReader, part: Slice, page: range, bulk: OpenBulk) -> pa.Rec
 def _decoded(
     reader: RowReader, rows: list[MessageRow], batch: BatchId, bulk: OpenBulk
 ) -> pa.RecordBatch:
-    """Return the messages as a batch; bury those whose payload should be text and is not."""
+    """Return the messages as a batch; bury those whose payload does not fit."""
     try:
         return reader.batch_of(rows)
-    except UndecodablePayload as error:
-        good = [row for row in rows if reader.can_decode(row)]
-        lost = {row[ID] for row in rows} - {row[ID] for row in good}
+    except UndecodablePayload:
+        misfits = {row[ID]: reason for row in rows if (reason := reader.misfit(row))}
         now = bulk.now()
         burials = [
-            Burial(Lease(row[ID], 0, now, row[KEY]), row[ATTEMPT], str(error))
+            Burial(Lease(row[ID], 0, now, row[KEY]), row[ATTEMPT], misfits[row[ID]])
             for row in rows
-            if row[ID] in lost
+            if row[ID] in misfits
         ]
         bulk.run(partial(bulk.store.bury, batch, burials, now))
-        return reader.batch_of(good)
+        return reader.batch_of([row for row in rows if row[ID] not in misfits])

@@ -17,20 +17,35 @@ from pyspark.sql.types import (
 )
 
 from duequeue.headers import encode_headers
+from duequeue.port.bulk import COLUMNS
 from duequeue.spark.faults import Fault, faults
+from duequeue.spark.json_payloads import as_json
 from duequeue.spark.options import Options
+from duequeue.spark.read_rows import AS_JSON
 
 CHUNK_ROWS = 50_000
 CHUNK_BYTES = 64 * 1024 * 1024
 
 _COLUMNS: dict[str, tuple[type[DataType], ...]] = {
     "key": (StringType,),
-    "payload": (StringType, BinaryType),
+    "payload": (StringType, BinaryType, *AS_JSON),
     "due_at": (TimestampType, LongType),
     "headers": (MapType,),
     "replace": (BooleanType,),
 }
+_NOT_JSON = ("text", "bytes")
+# An INSERT into a view that names only some columns has nulls in the others.
+_READ_ONLY = tuple(name for name in COLUMNS if name not in _COLUMNS)
 _REQUIRED = ("key", "payload", "due_at")
+
+
+_EXPECTED = {
+    "key": "string",
+    "payload": "string or binary, or a struct, map, array or variant that becomes JSON",
+    "due_at": "timestamp or bigint",
+    "headers": "map<string,string>",
+    "replace": "boolean",
+}
 
 
 def check_columns(schema: StructType, options: Options) -> None:
@@ -39,31 +54,39 @@ def check_columns(schema: StructType, options: Options) -> None:
     for name in _REQUIRED:
         if name not in names:
             raise ValueError(f"column {name!r} is missing; the DataFrame has: {', '.join(names)}")
+    inserted = set(names) >= set(COLUMNS)
     for column in schema.fields:
-        if column.name not in _COLUMNS:
-            raise ValueError(
-                f"column {column.name!r} cannot be written: select only {', '.join(_REQUIRED)}, "
-                "and optionally headers and replace"
-            )
-        _check_type(column.name, column.dataType)
+        if column.name in _COLUMNS:
+            _check_type(column.name, column.dataType, options)
+        elif not (inserted and column.name in _READ_ONLY):
+            raise _unwritable(column.name)
     if "replace" in names and options.mode == "ignore":
         raise ValueError("column 'replace' contradicts the option mode=ignore: remove one of them")
 
 
-def _check_type(name: str, kind: DataType) -> None:
+def _unwritable(name: str) -> ValueError:
+    return ValueError(
+        f"column {name!r} cannot be written: select only {', '.join(_REQUIRED)}, "
+        "and optionally headers and replace"
+    )
+
+
+def _check_type(name: str, kind: DataType, options: Options) -> None:
     if isinstance(kind, TimestampNTZType):
         raise TypeError(
             f"column {name!r} has no time zone ({kind.simpleString()}): "
             "cast it to timestamp, which reads it in the session's time zone"
         )
-    wanted = _COLUMNS[name]
-    if not isinstance(kind, wanted) or (isinstance(kind, MapType) and not _maps_strings(kind)):
-        expected = (
-            "map<string,string>"
-            if name == "headers"
-            else " or ".join(each().simpleString() for each in wanted)
+    fits = isinstance(kind, _COLUMNS[name])
+    if name == "headers" and isinstance(kind, MapType):
+        fits = _maps_strings(kind)
+    if name == "payload" and isinstance(kind, AS_JSON) and options.codec in _NOT_JSON:
+        raise TypeError(
+            f"column 'payload' must be string or binary for the codec {options.codec}, "
+            f"not {kind.simpleString()}"
         )
-        raise TypeError(f"column {name!r} must be {expected}, not {kind.simpleString()}")
+    if not fits:
+        raise TypeError(f"column {name!r} must be {_EXPECTED[name]}, not {kind.simpleString()}")
 
 
 def _maps_strings(kind: MapType) -> bool:
@@ -86,6 +109,9 @@ def chunks(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBa
 
 def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
     """Check a whole batch, and return it as `BulkStore` takes it: sorted by key, each key once."""
+    for name in _READ_ONLY:
+        if name in chunk.schema.names and chunk[name].null_count < chunk.num_rows:
+            raise _unwritable(name)
     columns = columns_of(chunk)
     for fault in faults(columns, only_json=options.only_json):
         _refuse(fault, columns["key"])
@@ -96,11 +122,15 @@ def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
 
 def columns_of(chunk: pa.RecordBatch) -> dict[str, pa.Array]:
     """Return the columns of messages in the types in which they are checked and stored."""
-    columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+    named = zip(chunk.schema.names, chunk.columns, strict=True)
+    columns = {name: column for name, column in named if name in _COLUMNS}
+    payload = chunk["payload"]
     return {
         **columns,
         "key": chunk["key"].cast(pa.string()),
-        "payload": chunk["payload"].cast(pa.binary()),
+        "payload": as_json(payload)
+        if pa.types.is_nested(payload.type)
+        else payload.cast(pa.binary()),
         "due_at": _millis(chunk["due_at"]),
     }
 

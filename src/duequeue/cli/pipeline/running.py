@@ -22,6 +22,7 @@ INTERRUPTED = 130
 LOOK_SECONDS = 0.2
 # The last line of a Python traceback, or the first line of a Java one.
 _REASON = re.compile(r"(?:duequeue\.[\w.]+|[A-Za-z]*Error|: [\w.$]+Exception): (.+)")
+_VERSIONS = re.compile(r"\[PYTHON_VERSION_MISMATCH\] .*?(\d+\.\d+).*?(\d+\.\d+)")
 
 
 class Running(NamedTuple):
@@ -134,6 +135,11 @@ def print_result(done: "Future[str]", terminal: Terminal) -> int:
 
 def reason(error: str) -> str:
     """Find the line with the reason in an error of Spark, which has whole tracebacks in it."""
+    if versions := _VERSIONS.search(error):
+        return (
+            f"the workers have Python {versions[1]} and the driver has Python {versions[2]}: "
+            "set PYSPARK_PYTHON to a Python of the driver's version"
+        )
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     said = [found[1] for line in lines if (found := _REASON.match(line))]
     return said[-1] if said else lines[0]
