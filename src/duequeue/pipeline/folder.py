@@ -53,6 +53,11 @@ class Folder:
         """Return whether there is such a file or folder."""
         return bool(self._files.exists(self._at(name)))
 
+    def sizes(self, name: str) -> dict[str, int]:
+        """Return the sizes of the files in a folder, in bytes."""
+        found = self._files.listStatus(self._at(name))
+        return {each.getPath().getName(): int(each.getLen()) for each in found}
+
     def read(self, name: str) -> bytes:
         """Read a small file."""
         stream = self._files.open(self._at(name))
@@ -129,6 +134,38 @@ class Folder:
                     "wait until it is done, or name another folder"
                 ) from None
             yield
+
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """Keep files from being replaced or removed during the block, where that is possible."""
+        with self._opened() as opened:
+            if opened is not None:
+                fcntl.flock(opened, fcntl.LOCK_SH)
+            yield
+
+    @contextmanager
+    def unread(self) -> Iterator[bool]:
+        """Yield whether nobody reads the folder, and keep readers waiting during the block."""
+        with self._opened() as opened:
+            try:
+                if opened is not None:
+                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """Open the folder itself, which can be locked without a file that readers cannot make."""
+        if not self._local:
+            yield None
+            return
+        opened = os.open(self._here(""), os.O_RDONLY)
+        try:
+            yield opened
+        finally:
+            os.close(opened)
 
     def _upload(self, file: Path, name: str) -> None:
         source = self._jvm.org.apache.hadoop.fs.Path(file.as_uri())
