@@ -16,7 +16,7 @@ class LeasedMessage(Generic[T]):
     """A leased message, without the methods that settle it.
 
     `settled` becomes True when its holder begins to settle it, `lost` when a consumer learns that
-    the lease is gone.
+    the lease is gone. `handler_began` is set if the history is to say how long the handler took.
     """
 
     __slots__ = (
@@ -25,6 +25,7 @@ class LeasedMessage(Generic[T]):
         "_headers",
         "_lease_until",
         "attempt",
+        "handler_began",
         "key",
         "lease",
         "lost",
@@ -40,6 +41,7 @@ class LeasedMessage(Generic[T]):
     lease: Lease
     settled: bool
     lost: bool
+    handler_began: int | None
 
     def __init__(self, queue_name: str, claimed: Claimed, payload: T, lease_until: int) -> None:
         self.queue_name = queue_name
@@ -49,6 +51,7 @@ class LeasedMessage(Generic[T]):
         self._lease_until = lease_until
         self.settled = False
         self.lost = False
+        self.handler_began = None
 
     @property
     def due_at(self) -> datetime:
@@ -92,6 +95,12 @@ class LeasedMessage(Generic[T]):
     def extended_to(self, until: int) -> None:
         """Remember the new end of the lease."""
         self._lease_until = until
+
+    def handler_ended(self, now: int) -> None:
+        """Note how long the handler took, for the history; only the first call counts."""
+        if self.handler_began is not None:
+            self.lease = self.lease._replace(handler_ms=max(0, now - self.handler_began))
+            self.handler_began = None
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,6 @@
 """Settled messages, as the history of a queue returns them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -17,7 +17,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A settled message; `delivered_at` is when the lease began under which it was settled."""
+    """A settled message; `delivered_at` is when the lease began under which it was settled.
+
+    `handler_time` is how long the handler took in that attempt. It is None unless a consumer or the
+    pipeline handled the message, and two records that differ only in it are equal.
+    """
 
     key: str
     due_at: datetime
@@ -25,6 +29,7 @@ class Settled:
     settled_at: datetime
     attempts: int
     outcome: Outcome
+    handler_time: timedelta | None = field(default=None, compare=False)
 
     @property
     def lateness(self) -> timedelta | None:

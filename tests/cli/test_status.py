@@ -1,12 +1,15 @@
 """The status line: its words, and how it shares a terminal with what others print."""
 
+import io
 import os
 import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -93,26 +96,43 @@ def test_a_quiet_worker_prints_nothing(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr() == ("", "")
 
 
+class RecordingDevice(io.RawIOBase):
+    """A terminal that notes what each write brings."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.writes.append(bytes(data))
+        return len(data)
+
+
+def test_a_line_reaches_the_terminal_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two writes, another process of the worker could show its status line."""
+    device = RecordingDevice()
+    screen = io.TextIOWrapper(io.BufferedWriter(device), line_buffering=True)
+    monkeypatch.setattr(sys, "stdout", screen)
+    with Terminal(screen).shared():
+        sys.stdout.write("handled a 1\n")
+    assert device.writes == [f"{ERASE_LINE}handled a 1\n".encode()]
+
+
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_on_a_terminal_the_line_stays_below_what_handlers_print(
     tmp_path: object, processes: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/queue.db"
-    with Queue[int].open(url, "orders") as queue:
+    with (
+        Queue[int].open(url, "orders") as queue,
+        worker_on_a_terminal(url, f"--processes={processes}") as (worker, read),
+    ):
         queue.offer("a", 1)
-        ours, theirs = pty.openpty()
-        worker = subprocess.Popen(
-            command(
-                "worker", "tests.cli.handlers:tell", "--queue=orders", f"--processes={processes}"
-            ),
-            cwd=ROOT,
-            env=environment(url),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        read = reader(ours)
         shown = read("1 handled, 0 failed")
         assert f"{ERASE_LINE}handled a 1\r\n" in shown
         assert f"{ERASE_LINE}orders: " in shown
@@ -121,6 +141,28 @@ def test_on_a_terminal_the_line_stays_below_what_handlers_print(
             f"{ERASE_LINE}orders: stopped, 1 handled, 0 failed, 0 buried\r\n"
         )
         assert worker.wait() == 0
+
+
+@contextmanager
+def worker_on_a_terminal(
+    url: str, *arguments: str
+) -> "Iterator[tuple[subprocess.Popen[bytes], Callable[[str], str]]]":
+    """Start a worker, which is gone afterwards, and return it with what reads its terminal."""
+    ours, theirs = pty.openpty()
+    worker = subprocess.Popen(
+        command("worker", "tests.cli.handlers:tell", "--queue=orders", *arguments),
+        cwd=ROOT,
+        env=environment(url),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        yield worker, reader(ours)
+    finally:
+        worker.kill()
+        worker.wait()
         os.close(ours)
 
 

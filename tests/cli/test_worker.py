@@ -125,9 +125,9 @@ def test_payloads_may_be_text_or_bytes(url: str, codec: str, payload: Any) -> No
 @pytest.mark.parametrize("handler", ["tell", "tell_async"])
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_worker_that_waits_for_its_database_hears_a_signal(handler: str, processes: str) -> None:
-    began = monotonic()
     with Worker(handler, "postgresql://127.0.0.1:1/app", "--processes", processes) as worker:
         worker.await_lines("consuming orders at 127.0.0.1:1/app")
+        began = monotonic()
         worker.send(SIGTERM)
         status, printed = worker.end()
     assert status == 0, printed

@@ -18,12 +18,7 @@ from duequeue.contract.stage import until
 from duequeue.process import contact
 from duequeue.process.contact import contact_with
 from tests.cli.command import Worker
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as found:
-        port: int = found.getsockname()[1]
-        return port
+from tests.fixtures.servers import free_port
 
 
 def answer(port: int) -> tuple[int, str]:

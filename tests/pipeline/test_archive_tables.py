@@ -4,9 +4,11 @@ Their packages are not at hand here. So Spark's own Parquet tables stand for the
 same interface; they cannot delete rows, and do not commit a batch in one step.
 """
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,17 +29,27 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'queue.db'}"
 
 
+@pytest.fixture
+def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A database of Spark, whose tables are in a folder of this test."""
+    name = f"lake_{uuid4().hex}"
+    spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / 'lake'}'")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
 @pytest.mark.parametrize("by_path", [True, False])
 def test_rows_move_into_a_table_once(
     spark: SparkSession,
     url: str,
     queue: Queue[Any],
     folder: Path,
+    catalog: str,
     monkeypatch: pytest.MonkeyPatch,
     *,
     by_path: bool,
 ) -> None:
-    name = str(folder) if by_path else f"archive_{folder.parent.name.replace('-', '_')}"
+    name = str(folder) if by_path else f"{catalog}.history"
     target = TableTarget(spark, "parquet", name, by_path=by_path)
     monkeypatch.setattr(job, "_target", lambda *_: target)
     settle(queue, "a", "b")
@@ -53,7 +65,6 @@ def test_rows_move_into_a_table_once(
         ("2026-03-01", "orders", key) for key in ("a", "b", "late")
     ]
     assert in_database(url) == []
-    spark.sql(f"DROP TABLE IF EXISTS {'nothing' if by_path else name}")
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])

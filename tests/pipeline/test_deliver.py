@@ -62,6 +62,7 @@ def test_each_message_has_its_own_outcome(
         assert released.attempts == 1
         outcomes = [each.outcome for each in queue.history(100)]
         assert (outcomes.count(Outcome.ACKED), outcomes.count(Outcome.BURIED)) == (40, 1)
+        assert all(each.handler_time is not None for each in queue.history(100))
 
 
 def test_results_go_to_another_queue(spark: SparkSession, url: str, checkpoint: Path) -> None:

@@ -19,35 +19,41 @@ from duequeue.pipeline.reporting.tables import Tables
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SCHEMA = (
     "queue string, due_at timestamp, delivered_at timestamp, settled_at timestamp, "
-    "attempts int, outcome string"
+    "attempts int, outcome string, handler_ms bigint"
 )
 
 
 def settled(
     queue: str = "orders",
+    *,
     late: int | None = 0,
-    handling: int = 0,
+    handling: int | None = 0,
     attempts: int = 1,
     outcome: str = "acked",
     at: datetime = NOON,
+    waited: timedelta = timedelta(0),
 ) -> tuple[Any, ...]:
-    """A message that was due at that instant, with its spans in milliseconds."""
+    """A message that was due at that instant, with its spans in milliseconds.
+
+    After its handler has ended, it waits for the ack of its batch.
+    """
     delivered = None if late is None else at + timedelta(milliseconds=late)
-    done = (delivered or at) + timedelta(milliseconds=handling)
-    return (queue, at, delivered, done, attempts, outcome)
+    done = (delivered or at) + timedelta(milliseconds=handling or 0) + waited
+    return (queue, at, delivered, done, attempts, outcome, handling)
 
 
 @pytest.fixture
 def counted(spark: SparkSession) -> DataFrame:
     """Two queues, two hours, every outcome."""
     rows = [
-        *(settled(late=number, handling=2 * number) for number in range(1, 101)),
+        *(settled(late=number, handling=2 * number, waited=HOUR / 2) for number in range(1, 101)),
         settled(late=5000, attempts=3),
         settled(late=9000, attempts=2, outcome="buried"),
         settled(late=None, attempts=0, outcome="dropped"),
         settled(late=None, attempts=0, outcome="expired"),
         settled(late=None, attempts=1, outcome="replaced", at=NOON + HOUR),
-        settled("invoices", late=7),
+        settled("invoices", late=7, handling=0),
+        settled("invoices", late=7, handling=None),
     ]
     return facts(spark.createDataFrame(rows, SCHEMA), HOUR)
 
@@ -80,13 +86,13 @@ def test_a_queue_in_numbers(counted: DataFrame) -> None:
         "handling_p99": 198,
         "handling_max": 200,
     }
-    assert (invoices["settled"], invoices["late_max"], invoices["handling_max"]) == (1, 7, 0)
+    assert (invoices["settled"], invoices["late_max"], invoices["handling_max"]) == (2, 7, 0)
 
 
 def test_hours_are_told_apart(counted: DataFrame) -> None:
     rows = found(measured(counted, "queue", "at"), "at", "queue")
     assert [(row["at"], row["queue"], row["settled"]) for row in rows] == [
-        (NOON, "invoices", 1),
+        (NOON, "invoices", 2),
         (NOON, "orders", 104),
         (NOON + HOUR, "orders", 1),
     ]
@@ -95,7 +101,7 @@ def test_hours_are_told_apart(counted: DataFrame) -> None:
 
 def test_the_whole(counted: DataFrame) -> None:
     (total,) = found(measured(counted))
-    assert (total["settled"], total["redeliveries"]) == (106, 3)
+    assert (total["settled"], total["redeliveries"]) == (107, 3)
 
 
 def test_nothing_at_all(counted: DataFrame) -> None:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
-from time import monotonic
 from types import CodeType, FrameType
 from typing import Any, Self
 
@@ -84,18 +84,18 @@ def interrupt_everywhere(url: str) -> int:
     raise AssertionError("the calls never end")
 
 
-def interrupt_by_alarm(url: str, seconds: float) -> int:
-    """Make calls under a time limit that is mostly too short; count the interrupts."""
+def interrupt_by_alarm(url: str, interrupts: int) -> int:
+    """Make calls under a time limit that is mostly too short, until so many were interrupted."""
     signal.signal(signal.SIGALRM, _time_is_up)
     with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
-        return _count_while(seconds, lambda number: _within_alarm(queue, number))
+        return _call_until(interrupts, lambda number: _within_alarm(queue, number))
 
 
-def interrupt_by_keyboard(url: str, seconds: float) -> int:
-    """Make calls while somebody presses Ctrl-C; count the interrupts."""
+def interrupt_by_keyboard(url: str, interrupts: int) -> int:
+    """Make calls while somebody presses Ctrl-C, until so many were interrupted."""
     signal.signal(signal.SIGALRM, _press)
     with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
-        return _count_while(seconds, lambda number: _within_alarm(queue, number))
+        return _call_until(interrupts, lambda number: _within_alarm(queue, number))
 
 
 def offer_poll_ack(queue: Queue[int], number: int) -> None:
@@ -105,15 +105,16 @@ def offer_poll_ack(queue: Queue[int], number: int) -> None:
         delivery.ack()
 
 
-def _count_while(seconds: float, call: Callable[[int], None]) -> int:
-    ends_at, interrupts, number = monotonic() + seconds, 0, 0
-    while monotonic() < ends_at:
-        number += 1
+def _call_until(interrupts: int, call: Callable[[int], None]) -> int:
+    seen = 0
+    for number in count(1):
         try:
             call(number)
         except (TimeIsUp, KeyboardInterrupt):
-            interrupts += 1
-    return interrupts
+            seen += 1
+        if seen == interrupts:
+            break
+    return seen
 
 
 def _within_alarm(queue: Queue[int], number: int) -> None:

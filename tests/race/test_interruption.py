@@ -153,8 +153,8 @@ def test_a_time_limit_ends_a_batch_of_two_statements(
     "interrupt",
     [
         interrupt_everywhere,
-        partial(interrupt_by_alarm, seconds=2),
-        partial(interrupt_by_keyboard, seconds=2),
+        partial(interrupt_by_alarm, interrupts=300),
+        partial(interrupt_by_keyboard, interrupts=300),
     ],
     ids=["everywhere", "by alarm", "by keyboard"],
 )

@@ -10,6 +10,7 @@ import pytest
 from duequeue import AsyncQueue, ManualClock
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, MILLISECOND, PATIENCE
+from tests.race.watching import WAITING_FOR_A_LOCK, until_one_async
 
 
 class HandClock:
@@ -69,7 +70,7 @@ def test_the_woken_consumer_is_cancelled(store_url: str, clock: ManualClock) -> 
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
-def test_the_looking_consumer_is_cancelled(store_url: str) -> None:
+def test_the_looking_consumer_is_cancelled(store_url: str, watch: psycopg.Connection) -> None:
     async def scenario() -> None:
         clock = HandClock()
         options: dict[str, Any] = {"clock": clock, "poll_interval": DAY}
@@ -80,6 +81,9 @@ def test_the_looking_consumer_is_cancelled(store_url: str) -> None:
                 lock.execute("LOCK TABLE duequeue_message IN ACCESS EXCLUSIVE MODE")
                 looking = await clock.advance(50 * MILLISECOND)  # it does so for all of them
                 polls.remove(looking)
+                # The server ignores a cancellation that arrives before the statement, and would
+                # then lease the message to nobody.
+                await until_one_async(watch, WAITING_FOR_A_LOCK)
                 looking.cancel()
                 await asyncio.wait([looking])
             assert await key_for_one_of(polls) == "a"

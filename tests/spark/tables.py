@@ -11,7 +11,7 @@ from duequeue import Delivery, Queue
 # One, once no snapshot is kept in this database any more.
 LET_GO = """
     SELECT 1 - count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND query = 'SELECT pg_export_snapshot()'
+    WHERE datname = current_database() AND application_name = 'duequeue snapshot'
 """
 
 

@@ -3,6 +3,7 @@
 import gc
 from contextlib import closing
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -21,6 +22,8 @@ from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
 from tests.spark.tables import LET_GO, ask
+
+MANY = 3000
 
 
 def load(spark: SparkSession, url: str, schema: str | None = None, **options: str) -> DataFrame:
@@ -155,23 +158,49 @@ class TestOneMoment:
     def test_the_moment_is_let_go_once_all_is_read(
         self, spark: SparkSession, url: str, queue: Queue[Any]
     ) -> None:
-        queue.offer("a", 1)
+        queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
         with psycopg.connect(url, autocommit=True) as watch:
-            frame = load(spark, url, numPartitions="1")
-            assert [row.key for row in frame.collect()] == ["a"]
+            frame = load(spark, url, numPartitions="3")
+            frame.rdd.getNumPartitions()  # plans it
+            assert ask(url, LET_GO) == [(0,)], "one process with one connection"
+            assert len(frame.collect()) == MANY
             until_one(watch, LET_GO)
-        queue.offer("b", 1)
-        assert {row.key for row in frame.collect()} == {"a", "b"}, "the present"
 
-    def test_and_after_a_while_in_any_case(
+    def test_a_lost_snapshot_fails(self, spark: SparkSession, url: str, queue: Queue[Any]) -> None:
+        frame = self.lost(spark, url, queue)
+        with pytest.raises(PySparkException, match="the snapshot of this read is no longer kept"):
+            frame.collect()
+
+    def test_a_lost_snapshot_may_be_accepted(
         self, spark: SparkSession, url: str, queue: Queue[Any]
     ) -> None:
-        queue.offer("a", 1)
+        assert len(self.lost(spark, url, queue, failOnSnapshotLoss="false").collect()) == MANY
+
+    def lost(self, spark: SparkSession, url: str, queue: Queue[Any], **options: str) -> DataFrame:
+        """A planned read whose snapshot is not kept any more."""
+        queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
         with psycopg.connect(url, autocommit=True) as watch:
-            frame = load(spark, url, snapshotTimeout="1 ms")
-            frame.rdd.getNumPartitions()
+            frame = load(spark, url, numPartitions="3", snapshotTimeout="1 ms", **options)
+            assert frame.rdd.getNumPartitions() == 3
             until_one(watch, LET_GO)
-        assert frame.count() == 1
+        return frame
+
+    def test_one_part_keeps_no_snapshot(
+        self, spark: SparkSession, url: str, queue: Queue[Any]
+    ) -> None:
+        queue.offer_batch(Message(f"k{number}", 1, FUTURE) for number in range(MANY))
+        frame = load(spark, url)
+        assert frame.rdd.getNumPartitions() == 1, "of a small table"
+        assert ask(url, LET_GO) == [(1,)]
+        assert len(frame.collect()) == MANY
+        queue.offer("one more", 1)
+        assert len(frame.collect()) == MANY + 1, "the present"
+
+    def test_an_unreachable_server_fails_within_seconds(self, spark: SparkSession) -> None:
+        began = monotonic()
+        with pytest.raises(PySparkException, match=r"PostgreSQL at 127\.0\.0\.1:9/app: .*refused"):
+            load(spark, "postgresql://127.0.0.1:9/app").collect()
+        assert monotonic() < began + 20
 
 
 def test_times_are_read_as_they_were_asked_for(

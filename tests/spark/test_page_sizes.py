@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Queue
-from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, SnapshotPart
+from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, SnapshotPart, SnapshotQuery
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
@@ -29,7 +29,9 @@ def large(queue: Queue[Any]) -> None:
 @pytest.mark.usefixtures("large")
 def test_of_a_snapshot(url: str) -> None:
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
-        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), MANY, with_payload=True)
+        pages = bulk.snapshots().read(
+            SnapshotPart(0, 0, END, None), MANY, SnapshotQuery(with_payload=True)
+        )
         found = [[len(payload) for payload in page[PAYLOAD]] for page in pages]
     assert sum(map(len, found)) == MANY
     assert max(map(sum, found)) < PAGE_BYTES + CHUNK_ROWS * LARGE
@@ -38,7 +40,9 @@ def test_of_a_snapshot(url: str) -> None:
 @pytest.mark.usefixtures("large")
 def test_payloads_that_are_not_read_take_no_room(url: str) -> None:
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
-        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), MANY, with_payload=False)
+        pages = bulk.snapshots().read(
+            SnapshotPart(0, 0, END, None), MANY, SnapshotQuery(with_payload=False)
+        )
         assert [len(page[0]) for page in pages] == [MANY]
 
 
@@ -46,7 +50,9 @@ def test_payloads_that_are_not_read_take_no_room(url: str) -> None:
 def test_pages_have_at_most_the_rows_asked_for(url: str, queue: Queue[Any], rows: int) -> None:
     queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(SMALL))
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
-        pages = bulk.snapshots().read(SnapshotPart(0, 0, END, None), rows, with_payload=True)
+        pages = bulk.snapshots().read(
+            SnapshotPart(0, 0, END, None), rows, SnapshotQuery(with_payload=True)
+        )
         found = [len(page[0]) for page in pages]
     assert sum(found) == SMALL
     assert max(found) <= rows

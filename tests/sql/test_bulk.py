@@ -29,6 +29,7 @@ from duequeue.port.bulk import (
     OfferCounts,
     Reach,
     SnapshotPart,
+    SnapshotQuery,
     StageId,
     StreamBatch,
 )
@@ -37,6 +38,8 @@ from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.bulk.copying import copy_in
+from duequeue.stores.sql.postgres.bulk.snapshot_holder import MOST_SNAPSHOTS
+from duequeue.stores.sql.postgres.bulk.snapshot_locks import Readers
 from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
@@ -441,7 +444,7 @@ def test_a_file_that_is_gone_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
         snapshots.plan(None, 1)
     with pytest.raises(StoreError, match="cannot be opened"):
-        next(snapshots.read(SnapshotPart(0, 0, 1, None), 10, with_payload=True))
+        next(snapshots.read(SnapshotPart(0, 0, 1, None), 10, SnapshotQuery(with_payload=True)))
 
 
 PLAN = """
@@ -462,8 +465,22 @@ def planned_elsewhere(*command: str) -> list[SnapshotPart]:
 
 def read_keys(bulk: OpenBulk, parts: list[SnapshotPart]) -> list[str]:
     reader = bulk.snapshots()
-    pages = [page for part in parts for page in reader.read(part, 100, with_payload=False)]
+    pages = [
+        page for part in parts for page in reader.read(part, 100, SnapshotQuery(with_payload=False))
+    ]
     return sorted(key for keys, *_ in pages for key in keys)
+
+
+KEPT = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'duequeue snapshot'
+        AND backend_xmin IS NOT NULL
+"""
+
+
+def offer_two_pages(queue: Queue[Any]) -> None:
+    """A single page would be a single part, which needs no snapshot."""
+    queue.offer_batch(Message(f"k{number}", "x" * 100) for number in range(300))
 
 
 def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
@@ -472,12 +489,13 @@ def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        queue.offer_batch(Message(key, 1) for key in "ab")
+        offer_two_pages(queue)
         parts = planned_elsewhere("-c", PLAN, ready_database)
-        queue.drop("a")
-        assert read_keys(bulk, parts) == ["a", "b"]
+        queue.drop("k7")
+        assert "k7" in read_keys(bulk, parts)
         until_one(watch, LET_GO)
-        assert read_keys(bulk, parts) == ["b"], "the present"
+        with pytest.raises(StoreError, match="no longer kept"):
+            read_keys(bulk, parts)
 
 
 def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -> None:
@@ -486,10 +504,73 @@ def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -
         Queue.open(ready_database, "orders") as queue,
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
     ):
-        queue.offer("a", 1)
+        offer_two_pages(queue)
         parts = planned_elsewhere("-c", PLAN, impatient)
-        queue.drop("a")
-        assert read_keys(bulk, parts) == ["a"]
+        queue.drop("k7")
+        assert "k7" in read_keys(bulk, parts)
+
+
+def test_a_driver_keeps_few_snapshots(ready_database: str) -> None:
+    """The sixty queues of a report are planned before any of them is read."""
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+        psycopg.connect(ready_database, autocommit=True) as watch,
+    ):
+        offer_two_pages(queue)
+        plans = [bulk.snapshots().plan(2, 600) for _ in range(MOST_SNAPSHOTS + 2)]
+        assert watch.execute(KEPT).fetchone() == (MOST_SNAPSHOTS,)
+        assert [len(parts) for parts in plans] == [2] * MOST_SNAPSHOTS + [1] * 2
+        for parts in plans:
+            assert len(read_keys(bulk, parts)) == 300
+        until_one(watch, LET_GO)
+
+
+def test_a_read_that_is_given_up_lets_its_snapshot_go(ready_database: str) -> None:
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+        psycopg.connect(ready_database, autocommit=True) as watch,
+    ):
+        offer_two_pages(queue)
+        snapshots = bulk.snapshots()
+        first, _ = snapshots.plan(2, 600)
+        pages = snapshots.read(first, 10, SnapshotQuery())
+        next(pages)
+        pages.close()
+        until_one(watch, LET_GO)
+
+
+class TestReaders:
+    """How long a snapshot is kept, in seconds of a clock that this test moves."""
+
+    def test_until_every_part_was_read(self) -> None:
+        readers = Readers(2, 600, now=0)
+        assert readers.need_it({0, 1}, set(), 1)
+        assert readers.need_it({1}, {0}, 2)
+        assert not readers.need_it(set(), {1}, 3)
+
+    def test_for_the_whole_time_if_nobody_has_begun(self) -> None:
+        readers = Readers(2, 600, now=0)
+        assert readers.need_it(set(), set(), 599)
+        assert not readers.need_it(set(), set(), 600)
+
+    def test_as_long_as_somebody_reads(self) -> None:
+        readers = Readers(2, 600, now=0)
+        assert all(readers.need_it({0}, set(), now) for now in range(0, 9000, 30))
+
+    def test_for_a_tenth_of_the_time_between_two_parts(self) -> None:
+        readers = Readers(2, 600, now=0)
+        assert readers.need_it(set(), {0}, 100)
+        assert readers.need_it(set(), set(), 159)
+        assert not readers.need_it(set(), set(), 160)
+
+    def test_for_seconds_after_a_reader_was_cut_short(self) -> None:
+        readers = Readers(2, 600, now=0)
+        assert readers.need_it({0}, set(), 100)
+        assert readers.need_it(set(), set(), 109)
+        assert readers.need_it({0}, set(), 110), "Spark has started it again"
+        assert not readers.need_it(set(), set(), 120)
 
 
 def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
@@ -498,7 +579,7 @@ def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
         Queue.open(ready_database, "orders") as queue,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        queue.offer("a", 1)
+        offer_two_pages(queue)
         program = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
         assert planned_elsewhere("-c", program, PLAN, ready_database)
         until_one(watch, LET_GO)
@@ -582,7 +663,7 @@ def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:
         found = [
             key
             for part in parts
-            for keys, *_ in snapshots.read(part, 100, with_payload=False)
+            for keys, *_ in snapshots.read(part, 100, SnapshotQuery(with_payload=False))
             for key in keys
         ]
         assert sorted(found) == sorted(f"k{number}" for number in range(1000) if number != 7)

@@ -53,15 +53,14 @@ class Terminal:
     def write_above(self, stream: TextIO, text: str) -> int:
         """Print text above the status line; it may end in the middle of a line."""
         with self._lock:
-            if self._at_line_start:
-                stream.write(ERASE_LINE)
-            written = stream.write(text)
+            # In one write, or else another process could show its status line in between.
+            stream.write(ERASE_LINE + text if self._at_line_start else text)
             self._at_line_start = text.endswith("\n")
             stream.flush()
             if self._at_line_start:
                 self._screen.write(self._shown)
                 self._screen.flush()
-        return written
+        return len(text)
 
     def _above(self, stream: TextIO) -> TextIO:
         return cast("TextIO", Above(self, stream)) if stream.isatty() else stream

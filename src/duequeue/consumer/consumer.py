@@ -148,6 +148,8 @@ class Consumer(Generic[T]):
         events = self._context.events
         delivery = self._handover.next()
         while delivery is not None:
+            if self._context.keeps_history:
+                delivery.handler_began = self._context.now()
             if events.listeners:
                 with events.handling(delivery) as report:
                     verdict = self._handle(delivery, report)

@@ -137,6 +137,8 @@ class AsyncConsumer(Generic[T]):
         worker, events = asyncio.current_task(), self._context.events
         assert worker is not None  # noqa: S101 - a coroutine of ours always runs in a task
         while (delivery := await self._handover.next()) is not None:
+            if self._context.keeps_history:
+                delivery.handler_began = self._context.now()
             if events.listeners:
                 with events.handling(delivery) as report:
                     verdict = await self._handle(delivery, worker, report)

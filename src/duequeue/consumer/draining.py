@@ -51,6 +51,8 @@ class Draining(Generic[T, D]):
                 "them again and again, pass a higher limit"
             )
         self.handled += 1
+        if self._context.keeps_history:
+            found[0].handler_began = self._context.now()
         return found[0]
 
     def settle(self, message: D, outcome: object, report: ReportOutcome) -> Flow[None]:

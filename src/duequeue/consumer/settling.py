@@ -39,6 +39,8 @@ def verdict_on(
     """Judge what a handler returned or raised; None if there is nothing to settle."""
     if message.lost:
         return None
+    if message.handler_began is not None:
+        message.handler_ended(context.now())
     verdict = None if message.settled else _judged(context, message, outcome, rules)
     if isinstance(outcome, BaseException):
         _log_failure(context, message, outcome, verdict, rules)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
@@ -51,6 +52,11 @@ class Scene:
             self.cue.set_exception(outcome)
         else:
             self.cue.set_result(outcome)
+
+    def end_unless_cancelled(self) -> None:
+        """Have the handler return, unless it is a task that is cancelled by now."""
+        with suppress(InvalidStateError):
+            self.end()
 
     @property
     def cancelled(self) -> bool:

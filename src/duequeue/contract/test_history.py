@@ -316,3 +316,53 @@ def test_the_history_of_one_key(queue: QueueFace, clock: ManualClock) -> None:
     assert queue.history(key="nothing") == []
     with pytest.raises(ValueError, match=r"^key must"):
         queue.history(key="")
+
+
+def settled_in(queue: QueueFace) -> Settled:
+    """Wait until a consumer has settled the only message, and return what the history says."""
+    until(lambda: bool(queue.history()))
+    [settled] = queue.history()
+    return settled
+
+
+def test_the_handlers_own_time_is_recorded(
+    queue: QueueFace, consume: Consume, clock: ManualClock
+) -> None:
+    queue.offer("a", 1)
+    consume(queue, lambda _: clock.advance(3 * SECOND))
+    settled = settled_in(queue)
+    assert (settled.outcome, settled.handler_time) == (ACKED, 3 * SECOND)
+
+
+def test_the_time_of_a_handler_that_fails_is_recorded_with_the_burial(
+    queue: QueueFace, consume: Consume, clock: ManualClock
+) -> None:
+    def fail(_: object) -> None:
+        clock.advance(2 * SECOND)
+        raise ValueError("no")
+
+    queue.offer("a", 1)
+    consume(queue, fail, max_attempts=1)
+    settled = settled_in(queue)
+    assert (settled.outcome, settled.handler_time) == (BURIED, 2 * SECOND)
+
+
+@pytest.mark.parametrize("outcome", [ACKED, BURIED])
+def test_the_time_ends_when_the_handler_settles_the_message_itself(
+    queue: QueueFace, stage: Stage, consume: Consume, clock: ManualClock, outcome: Outcome
+) -> None:
+    queue.offer("a", 1)
+    with consume(queue):
+        scene = stage.next()
+        clock.advance(SECOND)
+        assert scene.delivery.ack() if outcome is ACKED else scene.delivery.bury("enough")
+        clock.advance(HOUR)
+        scene.end()
+    settled = settled_in(queue)
+    assert (settled.outcome, settled.handler_time) == (outcome, SECOND)
+
+
+def test_a_message_that_was_polled_has_no_handler_time(queue: QueueFace) -> None:
+    queue.offer("a", 1)
+    assert claim(queue).ack()
+    assert queue.history()[0].handler_time is None

@@ -56,6 +56,7 @@ class Context(Generic[T]):
     max_attempts: int | None
     on_buried: Callable[[BurialNotice[T]], None] | None = None
     cleaning: Cleaning | None = None
+    keeps_history: bool = False
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""

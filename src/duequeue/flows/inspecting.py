@@ -1,6 +1,6 @@
 """Looking at stored messages, and removing them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
 from duequeue.flows.listing import state_of
 from duequeue.headers import decode_headers
-from duequeue.instants import nearest_instant, stored_instant
+from duequeue.instants import MILLISECOND, nearest_instant, stored_instant
 from duequeue.message import QueueStats, Snapshot, State, checked_key
 from duequeue.port.store import StoredBurial, StoredMessage
 from duequeue.settled import Outcome, Settled
@@ -99,6 +99,10 @@ def _nearest_or_none(millis: int | None) -> datetime | None:
     return None if millis is None else nearest_instant(millis)
 
 
+def _span_or_none(millis: int | None) -> timedelta | None:
+    return None if millis is None else millis * MILLISECOND
+
+
 def _history(context: Context[T], limit: int, key: str | None) -> Flow[list[Settled]]:
     rows = yield from context.run_long(partial(context.store.settled, limit, key))
     return [
@@ -109,6 +113,7 @@ def _history(context: Context[T], limit: int, key: str | None) -> Flow[list[Sett
             settled_at=nearest_instant(row.settled_at),
             attempts=row.attempts,
             outcome=Outcome(row.outcome),
+            handler_time=_span_or_none(row.handler_ms),
         )
         for row in rows
     ]

@@ -125,6 +125,7 @@ class Opening(Generic[T]):
             poll_interval=self.poll_interval,
             max_attempts=self.max_attempts,
             cleaning=None if self.retention is None else Cleaning(self.retention),
+            keeps_history=self.history,
         )
 
     def _warn_of_other_types(self, contact: StoreContact) -> Flow[None]:

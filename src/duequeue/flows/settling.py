@@ -40,6 +40,8 @@ def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
 
 def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
+    if message.handler_began is not None:
+        message.handler_ended(context.now())
     won = yield from context.consume(partial(context.store.ack, [message.lease], context.now()))
     return bool(won)
 
@@ -88,6 +90,8 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
     """Move the message out of the queue, with a reason."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
+    if message.handler_began is not None:
+        message.handler_ended(context.now())
     return _bury(context, message, Burial(message.lease, message.attempt, storable(reason)))
 
 

@@ -5,13 +5,16 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+
+from duequeue.pipeline.file_systems import Files, open_files
+from duequeue.spark.session import is_connect
 
 _PATTERN = re.compile(r"[*?\[\]{}]")  # Spark would look for everything that matches
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -27,17 +30,20 @@ class Folder:
                 f"{argument} must be a path without any of * ? [ ] {{ }}, not {given!r}"
             )
         self.path = absolute_path(given)
-        context: Any = spark.sparkContext
-        self._jvm = context._jvm  # noqa: SLF001 - the only way to the file systems of Spark
+        self._spark = spark
+        self._argument = argument
+        if not is_connect(spark):  # where Spark may reach a file system that this process does not
+            _ = self._files
+
+    @cached_property
+    def _files(self) -> Files:
         try:
-            self._files = self._at("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-            self.has("")  # a server that does not answer is reported now, not after the work
-        except (Py4JJavaError, PySparkException) as error:
+            return open_files(self._spark, self.path)
+        except OSError as error:
             raise ValueError(
-                f"{argument} cannot be reached from Spark ({_reason(error)}): give a local path, "
+                f"{self._argument} cannot be reached from Spark ({error}): give a local path, "
                 "or the URL of a file system that Spark is set up for"
             ) from error
-        self._local = self._files.getScheme() == "file"
 
     def of(self, name: str) -> str:
         """Return the whole path of a name."""
@@ -45,35 +51,24 @@ class Folder:
 
     def names(self, name: str = "") -> list[str]:
         """List what a folder contains, sorted; return [] if there is no such folder."""
-        if not self.has(name):
-            return []
-        return sorted(each.getPath().getName() for each in self._files.listStatus(self._at(name)))
+        return sorted(self._files.names(name)) if self.has(name) else []
 
     def has(self, name: str) -> bool:
         """Return whether there is such a file or folder."""
-        return bool(self._files.exists(self._at(name)))
+        return self._files.has(name)
 
     def sizes(self, name: str) -> dict[str, int]:
         """Return the sizes of the files in a folder, in bytes."""
-        found = self._files.listStatus(self._at(name))
-        return {each.getPath().getName(): int(each.getLen()) for each in found}
+        return self._files.sizes(name)
 
     def read(self, name: str) -> bytes:
         """Read a small file."""
-        stream = self._files.open(self._at(name))
-        try:
-            return bytes(stream.readAllBytes())
-        finally:
-            stream.close()
+        return self._files.read(name)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a new small file, which is there as a whole or not at all."""
         half = f"{name}.half"
-        stream = self._files.create(self._at(half), True)  # noqa: FBT003 - Java has no keyword arguments
-        try:
-            stream.write(content)
-        finally:
-            stream.close()
+        self._files.write(half, content)
         self.keep(half)
         self.move(half, name)
 
@@ -83,8 +78,8 @@ class Folder:
 
         They replace earlier files of the same names.
         """
-        if self._local:
-            yield self._here("")
+        if self._files.is_local:
+            yield self._files.here("")
             return
         with TemporaryDirectory(prefix="duequeue-") as name:
             yield Path(name)
@@ -94,12 +89,11 @@ class Folder:
 
     def move(self, name: str, to: str) -> None:
         """Move a file in one step, and make sure that its new place survives a power failure."""
-        target = self._at(to)
-        self._files.mkdirs(target.getParent())
-        if not self._files.rename(self._at(name), target):
+        self._files.make_folder(_above(to))
+        if not self._files.move(name, to):
             raise OSError(f"{self.of(name)} could not be moved to {self.of(to)}")
-        if self._local:
-            written = self._here(to)
+        if self._files.is_local:
+            written = self._files.here(to)
             for each in (written, written.parent, written.parent.parent):
                 _to_disk(each)
 
@@ -108,24 +102,27 @@ class Folder:
 
         Only a local file system needs this; the others do it by themselves.
         """
-        if self._local:
-            kept = self._here(name)
+        if self._files.is_local:
+            kept = self._files.here(name)
             for each in (*kept.rglob("*"), kept, kept.parent):
                 _to_disk(each)
 
     def delete(self, name: str) -> None:
         """Delete a folder with all its contents, if it exists."""
-        self._files.delete(self._at(name), True)  # noqa: FBT003 - Java has no keyword arguments
+        self._files.delete(name)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out during the block, on file systems that can lock a file."""
-        if not self._local:
+        self._files.make_folder("")
+        if is_connect(self._spark):
+            self._check_shared()
+        if not self._files.is_local:
             yield
             return
-        self._files.mkdirs(self._at(""))
-        _to_disk(self._here("").parent)
-        with self._here("_lock").open("wb") as lock:
+        here = self._files.here("")
+        _to_disk(here.parent)
+        with (here / "_lock").open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -158,27 +155,32 @@ class Folder:
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
         """Open the folder itself, which can be locked without a file that readers cannot make."""
-        if not self._local:
+        if not self._files.is_local:
             yield None
             return
-        opened = os.open(self._here(""), os.O_RDONLY)
+        opened = os.open(self._files.here(""), os.O_RDONLY)
         try:
             yield opened
         finally:
             os.close(opened)
 
+    def _check_shared(self) -> None:
+        """Raise if the server of Spark Connect has another folder under this path."""
+        mark = f"_shared-{uuid4().hex}"
+        self._files.write(mark, b"")
+        try:
+            self._spark.read.text(self.of(mark)).isEmpty()
+        except AnalysisException:
+            raise ValueError(
+                f"{self._argument} {self.path} is not the same folder on the server of Spark "
+                "Connect as in this process: name one that both share"
+            ) from None
+        finally:
+            self._files.delete(mark)
+
     def _upload(self, file: Path, name: str) -> None:
-        source = self._jvm.org.apache.hadoop.fs.Path(file.as_uri())
-        self._files.mkdirs(self._at(name).getParent())
-        delete_source, overwrite = False, True
-        self._files.copyFromLocalFile(delete_source, overwrite, source, self._at(name))
-
-    def _at(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self.of(name))
-
-    def _here(self, name: str) -> Path:
-        """Return where a name is on this machine."""
-        return Path(self._at(name).toUri().getPath())
+        self._files.make_folder(_above(name))
+        self._files.write(name, file.read_bytes())
 
 
 def is_url(path: str | Path) -> bool:
@@ -191,10 +193,8 @@ def absolute_path(given: str) -> str:
     return given.rstrip("/") if is_url(given) else str(Path(given).absolute())
 
 
-def _reason(error: Py4JJavaError | PySparkException) -> str:
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.getMessage())
-    return str(error)
+def _above(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def _to_disk(path: Path) -> None:

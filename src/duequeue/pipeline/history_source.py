@@ -26,6 +26,7 @@ SETTLED = (
     .add("settled_at", TimestampType())
     .add("attempts", IntegerType())
     .add("outcome", StringType())
+    .add("handler_ms", LongType())
     .add("queue", StringType())
 )
 
@@ -101,7 +102,7 @@ def queue_and_type(kind: str) -> tuple[str, str]:
 
 def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
     """Return rows as an Arrow batch for Spark."""
-    ids, kinds, keys, due, delivered, settled, attempts, outcomes = zip(*rows, strict=True)
+    ids, kinds, keys, due, delivered, settled, attempts, outcomes, handled = zip(*rows, strict=True)
     names = [queue_and_type(kind) for kind in kinds]
     columns = {
         "id": pa.array(ids, pa.int64()),
@@ -112,6 +113,7 @@ def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
         "settled_at": _instants(settled),
         "attempts": pa.array(attempts, pa.int32()),
         "outcome": pa.array(outcomes, pa.string()),
+        "handler_ms": pa.array(handled, pa.int64()),
         "queue": pa.array([name for name, _ in names], pa.string()),
     }
     return pa.record_batch(columns)

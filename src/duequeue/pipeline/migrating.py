@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
-from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.port.bulk import OfferCounts
@@ -60,14 +60,16 @@ def migrate(
         _check_different(old, new)
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
     reporter.step(f"moving {queue}")
-    path = Folder(spark, checkpoint, "checkpoint").path
+    kept = Checkpoint(spark, checkpoint)
+    kept.repair()
+    reading["consumerId"] = parse(reading).consumer_id or kept.consumer()
     left = _Left(free=0, held=0)
     for _ in range(MOST_ROUNDS):
         writer = (
             _messages(spark, reading, switched=switched)
             .writeStream.format(DueQueueSource.name())
             .options(**writing)
-            .option("checkpointLocation", path)
+            .option("checkpointLocation", kept.path)
         )
         run_query(
             spark,

@@ -1,13 +1,19 @@
 """How far a job is, reported while it runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from pyspark.sql import SparkSession
 
+from duequeue.spark.session import is_connect
+
 INTERVAL_SECONDS = 0.5
+
+# Takes how many parts are done, and how many there are.
+Report: TypeAlias = Callable[[int, int], None]
 
 
 class Progress(Protocol):
@@ -45,8 +51,33 @@ def counted(number: int, noun: str) -> str:
 def spark_progress(spark: SparkSession, progress: Progress, what: str) -> Iterator[None]:
     """Report how far Spark is with the work that the block starts."""
     progress.step(what)
+    following = _following_server if is_connect(spark) else _following_stages
+    with following(spark, partial(progress.at, what)):
+        yield
+
+
+@contextmanager
+def _following_server(spark: SparkSession, report: Report) -> Iterator[None]:
+    """Report what the server of Spark Connect sends while it works."""
+
+    def receive(stages: Iterable[Any] | None, *_: object, **__: object) -> None:
+        parts = [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
+        if parts:
+            report(sum(done for done, _ in parts), sum(number for _, number in parts))
+
+    handler: Any = receive
+    spark.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(handler)
+
+
+@contextmanager
+def _following_stages(spark: SparkSession, report: Report) -> Iterator[None]:
+    """Report what Spark says when it is asked now and then."""
     over = Event()
-    follower = Thread(target=_follow, args=(spark, progress, what, over), daemon=True)
+    follower = Thread(target=_follow, args=(spark, report, over), daemon=True)
     follower.start()
     try:
         yield
@@ -55,11 +86,11 @@ def spark_progress(spark: SparkSession, progress: Progress, what: str) -> Iterat
         follower.join()
 
 
-def _follow(spark: SparkSession, progress: Progress, what: str, over: Event) -> None:
+def _follow(spark: SparkSession, report: Report, over: Event) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not over.wait(INTERVAL_SECONDS):
         infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         stages = [info for info in infos if info is not None]
         if stages:
             done = sum(stage.numCompletedTasks for stage in stages)
-            progress.at(what, done, sum(stage.numTasks for stage in stages))
+            report(done, sum(stage.numTasks for stage in stages))

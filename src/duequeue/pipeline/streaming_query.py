@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -28,8 +28,17 @@ class BatchTotals:
         for done in query.recentProgress:
             if done.batchId > self._last_batch and self._name in done.observedMetrics:
                 self._last_batch = done.batchId
-                for name, count in done.observedMetrics[self._name].asDict().items():
+                for name, count in _observed(done.observedMetrics[self._name]).items():
                     self.counts[name] = self.counts.get(name, 0) + (count or 0)
+
+
+def _observed(row: Row) -> dict[str, int | None]:
+    """Return what a batch has counted; Spark Connect keeps the names apart from the values."""
+    found = row.asDict()
+    if found.keys() != {"values", "schema"}:
+        return found
+    names = [field["name"] for field in found["schema"]["fields"]]
+    return dict(zip(names, found["values"], strict=True))
 
 
 def run_query(

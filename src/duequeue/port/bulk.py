@@ -93,6 +93,37 @@ class SnapshotPart(NamedTuple):
     snapshot: str | None
 
 
+class Conditions(NamedTuple):
+    """Which messages of a snapshot to read; by default all. Bounds of instants are inclusive.
+
+    Without a lease, `leased_until` is `instants.EARLIEST`.
+    """
+
+    keys: list[str] | None = None
+    key_from: str | None = None
+    key_before: str | None = None
+    due_from: int | None = None
+    due_to: int | None = None
+    deliver_from: int | None = None
+    deliver_to: int | None = None
+    leased_from: int | None = None
+    leased_to: int | None = None
+
+    @property
+    def are_narrow(self) -> bool:
+        """Whether an index finds the messages, so that the table need not be read."""
+        bounds = (self.keys, self.key_from, self.deliver_from, self.deliver_to)
+        return any(bound is not None for bound in bounds)
+
+
+class SnapshotQuery(NamedTuple):
+    """What to read of each part of a snapshot, and whether to fail if the snapshot is lost."""
+
+    with_payload: bool = True
+    conditions: Conditions = Conditions()
+    fail_on_loss: bool = True
+
+
 def default_parts() -> int:
     """Return the number of processors of this machine, which is the default number of parts."""
     return os.cpu_count() or 1
@@ -172,6 +203,12 @@ class BulkStore(Protocol):
     ) -> Steps[list[MessageRow]]:
         """Read the messages in a page of a slice that the batch still holds, in due order."""
 
+    def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
+        """Note how long handlers took by the ids of their messages, which lie in one slice.
+
+        An ack with history adds it to the records.
+        """
+
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
         """Release messages of a batch; the store fills in the tokens of these leases."""
 
@@ -183,10 +220,10 @@ class Snapshots(Protocol):
     """Reads all messages of a kind in parts, without changing anything."""
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
-        """Cut the table into parts; the snapshot that they share is kept for at most that long."""
+        """Cut the table into parts; the snapshot is kept for that long after the last reader."""
 
     def read(
-        self, part: SnapshotPart, page: int, *, with_payload: bool
+        self, part: SnapshotPart, page: int, query: SnapshotQuery
     ) -> Generator[MessageColumns, None, None]:
         """Read one part, in pages of at most `page` rows and about `PAGE_BYTES`."""
 

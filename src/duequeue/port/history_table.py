@@ -24,6 +24,7 @@ class SettledRow(NamedTuple):
 
     `kind` is the queue's name and its payload type. `delivered_at` is when the lease began under
     which the message was settled; it is None for one that was dropped or replaced, leased or not.
+    `handler_ms` is known of messages that a consumer or the pipeline has handled.
     """
 
     id: int
@@ -34,6 +35,7 @@ class SettledRow(NamedTuple):
     settled_at: int
     attempts: int
     outcome: str
+    handler_ms: int | None = None
 
 
 class DayBounds(NamedTuple):

@@ -40,12 +40,14 @@ class Lease(NamedTuple):
     """The proof of holding a message: its id, and the fencing token and instant of the claim.
 
     The key is there because a store that locks several rows locks them in the order of their keys.
+    Who settles a handled message adds how long its handler took, for the history.
     """
 
     id: int
     token: int
     delivered_at: int
     key: str
+    handler_ms: int | None = None
 
 
 class Release(NamedTuple):

@@ -1,19 +1,27 @@
 """`spark.read.format("duequeue")` reads a snapshot of the queue and changes nothing."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from duequeue.backends import bulk_backend_for
-from duequeue.port.bulk import SnapshotPart
+from duequeue.port.bulk import Conditions, SnapshotPart, SnapshotQuery
+from duequeue.retry_policy import RetryPolicy
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.pushed_filters import push
 from duequeue.spark.read_rows import RowReader, without_garbage_collection
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 PAGE_ROWS = 16_000
+# Nobody wants to wait half a minute to learn that the URL is wrong.
+_PLANNING = RetryPolicy(budget=timedelta(seconds=5))
 
 
 class SnapshotPartition(InputPartition):
@@ -24,27 +32,52 @@ class SnapshotPartition(InputPartition):
         self.kind_id = kind_id
 
 
+class _FilterPushdown:
+    """A `pushFilters` that Spark calls where its filter pushdown is on, and ignores elsewhere.
+
+    Where pushdown is off, which is Spark's default, Spark refuses a reader whose `pushFilters` is
+    not the inherited one, which it recognises by this attribute.
+    """
+
+    def __init__(self, reader: "BatchReader") -> None:
+        self._reader = reader
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        reader = self._reader
+        reader.conditions, left = push(reader.conditions, filters)
+        return left
+
+
 class BatchReader(DataSourceReader):
     """Plans the parts on the driver and reads each part on an executor."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
+        self.conditions = Conditions()
+
+    @property
+    def pushFilters(self) -> _FilterPushdown:  # noqa: N802 - Spark's name
+        """Take over the filters that the database can apply, and return the others."""
+        return _FilterPushdown(self)
 
     def partitions(self) -> list[InputPartition]:
         """Take the snapshot and cut it into parts."""
         options = self._options
-        with OpenBulk(options) as bulk:
-            parts = bulk.snapshots().plan(options.num_partitions, options.snapshot_timeout / 1000)
+        many = 1 if self.conditions.are_narrow else options.num_partitions
+        with OpenBulk(options, _PLANNING) as bulk:
+            parts = bulk.snapshots().plan(many, options.snapshot_timeout / 1000)
             return [SnapshotPartition(bulk.store.kind_id, part) for part in parts]
 
-    def read(self, partition: InputPartition) -> Generator[pa.RecordBatch, None, None]:
+    def read(self, partition: InputPartition) -> Generator["pa.RecordBatch", None, None]:
         """Read one part."""
         if not isinstance(partition, SnapshotPartition):
             raise TypeError(f"partition must be a SnapshotPartition, not {partition!r}")
-        reader = RowReader(self._schema)
-        page = self._options.batch_size or PAGE_ROWS
-        snapshots = bulk_backend_for(self._options.url).snapshots(partition.kind_id)
-        pages = snapshots.read(partition.value, page, with_payload=reader.with_payload)
+        options, reader = self._options, RowReader(self._schema)
+        page = options.batch_size or PAGE_ROWS
+        query = SnapshotQuery(reader.with_payload, self.conditions, options.fail_on_snapshot_loss)
+        snapshots = bulk_backend_for(options.url).snapshots(partition.kind_id)
+        pages = snapshots.read(partition.value, page, query)
         with closing(pages), without_garbage_collection():
             yield from map(reader.batch, pages)

@@ -24,7 +24,8 @@ T = TypeVar("T")
 class OpenBulk(Closing):
     """Runs bulk operations, which block, and retries them while the database is unavailable."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, policy: RetryPolicy | None = None) -> None:
+        self._policy = policy or RetryPolicy()
         self._backend = bulk_backend_for(options.url)
         self._session = self._backend.bulk_session()
         self._perform = performer(self._session)
@@ -43,7 +44,7 @@ class OpenBulk(Closing):
 
     def run(self, operation: Callable[[], Steps[T]]) -> T:
         """Run one operation in one transaction, and return its result."""
-        return drive(retrying(RetryPolicy(), operation, try_seconds=inf), self._perform)
+        return drive(retrying(self._policy, operation, try_seconds=inf), self._perform)
 
     def now(self) -> int:
         """Return the present instant."""

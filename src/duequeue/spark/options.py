@@ -33,6 +33,7 @@ class Options:
     lease: int = 300_000
     max_messages_per_trigger: int = 100_000
     snapshot_timeout: int = 600_000
+    fail_on_snapshot_loss: bool = True
     consumer_id: str | None = None
     txn_app_id: str | None = None
     run_id: str | None = None
@@ -143,6 +144,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "lease": _span,
     "maxMessagesPerTrigger": _number,
     "snapshotTimeout": _span,
+    "failOnSnapshotLoss": _flag,
     "consumerId": _text,
     "txnAppId": _text,
     "runId": _text,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
 from duequeue.errors import MissingExtra
 
@@ -36,6 +35,7 @@ exec "{program}" "$@"
 """
 _DAEMON = Path(__file__).with_name("daemon.py")
 
+CONNECT = "sc://"
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Unix sockets are faster between Spark and its Python workers, but some systems lack them.
 _SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
@@ -43,6 +43,7 @@ _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.enabled": "false",
 }
 
@@ -70,7 +71,12 @@ def local_session(
 def cluster_session(
     master: str, name: str = "duequeue", *, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return a session on a cluster, whose machines need the same Python with this package."""
+    """Return a session on a cluster, whose machines need the same Python with this package.
+
+    A master such as sc://host:15002 is a server of Spark Connect, which starts no Java here.
+    """
+    if master.startswith(CONNECT):
+        return _connect_session(name, master, config or {})
     return _session(name, master, config or {})
 
 
@@ -117,9 +123,31 @@ def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+def _connect_session(name: str, address: str, config: Mapping[str, str]) -> SparkSession:
+    """Connect to a server, whose own settings cannot be changed from here."""
+    builder = SparkSession.builder.remote(address).appName(name)
+    for key, value in {"spark.sql.session.timeZone": "UTC", **config}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is a client of Spark Connect, which has no Java in its process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def interrupt(spark: SparkSession) -> None:
+    """Cancel the work that Spark does for this session, without a log of every cancelled part."""
+    if is_connect(spark):
+        spark.interruptAll()
+    else:
+        spark.sparkContext.setLogLevel("OFF")
+        spark.sparkContext.cancelAllJobs()
+
+
 def activate(spark: SparkSession) -> None:
     """Make a session the active one of this thread, where Spark looks for sources to write to."""
-    if not is_remote():
+    if not is_connect(spark):
         java: Any = spark
         java._jvm.SparkSession.setActiveSession(java._jsparkSession)  # noqa: SLF001 - Spark does the same
 

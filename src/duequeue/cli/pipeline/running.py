@@ -37,7 +37,9 @@ Job: TypeAlias = Callable[[Running], str]
 def add_master(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that choose and set up the Spark session."""
     parser.add_argument(
-        "--master", help="the master of a Spark cluster (default: run on this machine)"
+        "--master",
+        help="the master of a Spark cluster, or sc://host:port for a server of Spark Connect "
+        "(default: run on this machine)",
     )
     add_settings(parser, "--conf", "of Spark, such as spark.executor.memory=4g")
 
@@ -89,6 +91,8 @@ def run_until_done(running: Running, job: Job, signals: Signals) -> "Future[str]
 
     It runs on its own thread, because a signal would break a call to Java.
     """
+    from duequeue.spark.session import interrupt
+
     done: Future[str] = Future()
 
     def work() -> None:
@@ -106,9 +110,8 @@ def run_until_done(running: Running, job: Job, signals: Signals) -> "Future[str]
         if request is StopRequest.STOP:
             stopping = True
             running.progress.stop()
-            running.spark.sparkContext.setLogLevel("OFF")  # it would log every cancelled part
         if stopping:  # repeatedly, because the job may have been about to start something on Spark
-            running.spark.sparkContext.cancelAllJobs()
+            interrupt(running.spark)
     return None if stopping and done.exception() else done
 
 
@@ -140,15 +143,16 @@ def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
     try:
         from pyspark.logger import PySparkLogger
 
-        from duequeue.spark.session import cluster_session, local_session
+        from duequeue.spark.session import CONNECT, cluster_session, local_session
     except ImportError as error:
         raise MissingExtra("the pipeline needs Spark: pip install 'duequeue[spark]'") from error
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    config = {"spark.log.level": "OFF", **config}  # the error itself says what went wrong
-    # Spark's own progress bar would overwrite our line.
-    quiet = {"spark.ui.showConsoleProgress": "false", **config}
+    # The error itself says what went wrong, and Spark's own progress bar would overwrite our line.
+    quiet = {"spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false", **config}
     try:
-        return cluster_session(master, config=quiet) if master else local_session(config=quiet)
+        if master is None:
+            return local_session(config=quiet)
+        return cluster_session(master, config=config if master.startswith(CONNECT) else quiet)
     except Exception as error:
         if isinstance(error, MissingExtra):
             raise

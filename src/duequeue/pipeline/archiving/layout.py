@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.port.history_table import DayBounds
 
-# About 30 MB on the disk.
+# More rows make few and large files, and fewer rows make many small ones.
 FILE_ROWS = 1_000_000
 # Readers skip whole row groups by their smallest and largest values. With Spark's default of
 # 128 MB, most files would have only one.

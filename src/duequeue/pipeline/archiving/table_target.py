@@ -72,6 +72,7 @@ class TableTarget:
         if copied:
             ordered = kept.repartition("queue").sortWithinPartitions("queue", "settled_at", "id")
             writer = ordered.write.format(self._form).mode("append").partitionBy("day", "queue")
+            writer = writer.option("mergeSchema", "true")  # a later version may have more columns
             if self._by_path:
                 writer.save(self.path)
             else:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -56,12 +57,18 @@ class Handling:
         """
         rows = messages.to_pylist()
         outcomes: list[dict[str, str | None]] = []
+        times: dict[str, int] = {}
         for start in range(0, len(rows), self.batch):
-            outcomes += self._handle(rows[start : start + self.batch])
+            outcomes += self._handle(rows[start : start + self.batch], times)
+        if self.options.history:
+            self._note(rows, times)
         return pa.array(outcomes, OUTCOME)
 
-    def _handle(self, rows: list[dict[str, Any]]) -> list[dict[str, str | None]]:
-        outcomes = outcomes_of(self.handler, [self._received(row) for row in rows])
+    def _handle(
+        self, rows: list[dict[str, Any]], times: dict[str, int]
+    ) -> list[dict[str, str | None]]:
+        handler = timed(self.handler, times)
+        outcomes = outcomes_of(handler, [self._received(row) for row in rows])
         log_errors([row["key"] for row in rows], outcomes)
         verdicts = [
             self._verdict(outcome, row) for outcome, row in zip(outcomes, rows, strict=True)
@@ -71,7 +78,8 @@ class Handling:
                 (row, verdict)
                 for row, verdict in zip(rows, verdicts, strict=True)
                 if not isinstance(verdict, Acked)
-            ]
+            ],
+            times,
         )
         return [
             {"outcome": _NAMES[type(verdict)], "result": getattr(outcome, "encoded", None)}
@@ -88,17 +96,23 @@ class Handling:
             )
             return Released(timedelta(0))
 
-    def _settle(self, failed: list[tuple[dict[str, Any], Verdict]]) -> None:
+    def _note(self, rows: list[dict[str, Any]], times: dict[str, int]) -> None:
+        """Note how long the handler took; the ack of the batch will add it to the history."""
+        handled = {row["lease"]["id"]: times[row["key"]] for row in rows if row["key"] in times}
+        if handled:
+            with OpenBulk(self.options) as bulk:
+                bulk.run(partial(bulk.store.note_handled, _batch_of(rows[0]), handled))
+
+    def _settle(self, failed: list[tuple[dict[str, Any], Verdict]], times: dict[str, int]) -> None:
         """Release or bury failed messages now; the ack of their batch will then skip them."""
         if not failed:
             return
-        held = failed[0][0]["lease"]
-        batch = BatchId(held["consumer"], held["sequence"])
+        batch = _batch_of(failed[0][0])
         with OpenBulk(self.options) as bulk:
             now = bulk.now()
             releases, burials = [], []
             for row, verdict in failed:
-                lease = Lease(row["lease"]["id"], 0, now, row["key"])
+                lease = Lease(row["lease"]["id"], 0, now, row["key"], times.get(row["key"]))
                 if isinstance(verdict, Parked):
                     attempts = (
                         row["attempt"] - 1 if self._has_no_attempts_left(row) else row["attempt"]
@@ -126,6 +140,24 @@ class Handling:
         """Return whether a message was already delivered `max_attempts` times."""
         most = self.rules.max_attempts
         return most is not None and row["attempt"] > most
+
+
+def _batch_of(row: dict[str, Any]) -> BatchId:
+    return BatchId(row["lease"]["consumer"], row["lease"]["sequence"])
+
+
+def timed(handler: Handler, times: dict[str, int]) -> Handler:
+    """Return a handler that notes, by key, how many milliseconds the call took for each message."""
+
+    def call(received: list[Received]) -> Sequence[Any] | None:
+        began = monotonic()
+        try:
+            return handler(received)
+        finally:
+            took = round((monotonic() - began) * 1000)
+            times.update({each.key: took for each in received})
+
+    return call
 
 
 def log_errors(keys: list[str], outcomes: list[object]) -> None:

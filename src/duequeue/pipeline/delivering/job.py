@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from duequeue.backends import absolute
 from duequeue.backoff import Backoff
 from duequeue.codec import CODECS
+from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.progress import NoProgress, Progress
@@ -73,6 +74,9 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     parsed = parse(given)
     _check(parsed, batch, max_attempts)
     OpenBulk(parsed).close()  # raises at once if the database cannot be reached
+    kept = Checkpoint(spark, checkpoint)
+    kept.repair()
+    given["consumerId"] = parsed.consumer_id or kept.consumer()
     handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
     handled = handled_frame(_messages(spark, given, parsed), handling)
     writer = _writer(spark, handled, results, parsed)
@@ -80,7 +84,7 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     reporter.step(f"delivering {queue}")
     run_query(
         spark,
-        writer.option("checkpointLocation", Folder(spark, checkpoint, "checkpoint").path),
+        writer.option("checkpointLocation", kept.path),
         totals,
         lambda counts: reporter.still(f"delivering {queue}: {counts_in_words(counts)}"),
         forever=forever,

@@ -20,16 +20,14 @@ def facts(settled: DataFrame, step: timedelta) -> DataFrame:
     Only messages settled at their first attempt have a lateness, because the history does not
     record when a first attempt came if there was a second one.
     """
-    due, delivered, done = (
-        F.unix_millis(name) for name in ("due_at", "delivered_at", "settled_at")
-    )
+    due, delivered = (F.unix_millis(name) for name in ("due_at", "delivered_at"))
     return settled.select(
         "queue",
         _start_of(F.col("settled_at"), step).alias("at"),
         "outcome",
         "attempts",
         F.when(F.col("attempts") == 1, delivered - due).alias("late"),
-        F.when(F.col("outcome") == "acked", done - delivered).alias("handling"),
+        F.when(F.col("outcome") == "acked", F.col("handler_ms")).alias("handling"),
     )
 
 

@@ -136,7 +136,7 @@ def figures(total: Row, expected: Expected) -> list[Figure]:
         Figure(number(total["settled"]), "settled"),
         Figure(span(total["late_p50"]), "median lateness"),
         Figure(span(total["late_p99"]), "99th percentile of lateness"),
-        Figure(span(total["handling_p50"]), "median time from delivery to ack"),
+        Figure(span(total["handling_p50"]), "median handler time"),
         Figure(share(delivered - again, delivered), "settled at the first attempt"),
         Figure(number(total["buried"]), "buried", bad=total["buried"] > 0),
         Figure(number(expected.overdue), "overdue now", bad=expected.overdue > 0),

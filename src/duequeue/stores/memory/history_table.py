@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import TypeAlias
 
 from duequeue.drive.steps import at_once
 from duequeue.port.history_table import (
@@ -16,9 +15,6 @@ from duequeue.port.history_table import (
 )
 from duequeue.stores.memory.table import MemoryTable
 
-# Key, due time as first asked for, delivered at, settled at, attempts, outcome.
-About: TypeAlias = tuple[str, int, int | None, int, int, str]
-
 
 class MemoryHistory:
     """The rows of one database. The caller holds the lock."""
@@ -27,9 +23,9 @@ class MemoryHistory:
         self.rows: list[SettledRow] = []
         self._ids = count(1)
 
-    def add(self, kind: str, *about: *About) -> None:
+    def add(self, row: SettledRow) -> None:
         """Add a row, under an id that is never used again."""
-        self.rows.append(SettledRow(next(self._ids), kind, *about))
+        self.rows.append(row._replace(id=next(self._ids)))
 
     def forget(self, kind: str, before: int) -> None:
         """Delete the rows of a kind that were settled before an instant."""

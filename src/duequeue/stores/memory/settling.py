@@ -20,12 +20,12 @@ class MemorySettling:
 
     def ack(self, entry: MemoryMessage, lease: Lease, now: int) -> int:
         """Remove a message, and return its id."""
-        self._keep(entry, Outcome.ACKED, now, lease.delivered_at, entry.attempt)
+        self._keep(entry, Outcome.ACKED, now, lease, entry.attempt)
         return self._table.remove(entry)
 
     def bury(self, entry: MemoryMessage, lease: Lease, attempts: int, now: int) -> int:
         """Remove a message of which the caller has a copy, and return its id."""
-        self._keep(entry, Outcome.BURIED, now, lease.delivered_at, attempts)
+        self._keep(entry, Outcome.BURIED, now, lease, attempts)
         return self._table.remove(entry)
 
     def expire(self, entry: MemoryMessage, attempts: int, now: int) -> int:
@@ -61,9 +61,19 @@ class MemorySettling:
         entry: MemoryMessage,
         outcome: Outcome,
         now: int,
-        delivered_at: int | None,
+        lease: Lease | None,
         attempts: int,
     ) -> None:
         if self._keeps:
-            about = (entry.key, entry.asked_at, delivered_at, now, attempts, outcome.value)
-            self._history.add(self._kind, *about)
+            row = SettledRow(
+                id=0,
+                kind=self._kind,
+                key=entry.key,
+                asked_at=entry.asked_at,
+                delivered_at=None if lease is None else lease.delivered_at,
+                settled_at=now,
+                attempts=attempts,
+                outcome=outcome.value,
+                handler_ms=None if lease is None else lease.handler_ms,
+            )
+            self._history.add(row)

@@ -10,6 +10,7 @@ from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEac
 from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
+HANDLED = (*LEASE, "delivered_at", "handler_ms")
 HURRIED_LOCK_TIMEOUT = "50ms"
 # PostgreSQL's code for a row that fits no partition.
 NO_SUCH_DAY = "23514"
@@ -71,10 +72,9 @@ class Settling:
         """Delete messages by id and token, and return the ids."""
         if self._days is None:
             return self.rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
-        columns = (*LEASE, "delivered_at")
-        distinct = [lease[:3] for lease in sorted(set(leases), key=KEY)]
+        distinct = [in_history(lease) for lease in sorted(set(leases), key=KEY)]
         name = "remove_messages_with_history"
-        return self.rows_of(QueryEach(name, {"now": now}, columns, distinct), now)
+        return self.rows_of(QueryEach(name, {"now": now}, HANDLED, distinct), now)
 
     def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
         """Delete the recorded messages of a micro-batch, and count them."""
@@ -86,8 +86,8 @@ class Settling:
         """Delete the messages that were copied to the buried ones, and return the ids."""
         if self._days is None:
             return self.ack([burial.lease for burial in burials], now)
-        columns = (*LEASE, "delivered_at", "attempts")
-        each = {burial.lease: (*burial.lease[:3], burial.attempts) for burial in burials}
+        columns = (*HANDLED, "attempts")
+        each = {burial.lease: (*in_history(burial.lease), burial.attempts) for burial in burials}
         name = "remove_parked_with_history"
         return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
 
@@ -147,6 +147,11 @@ class Settling:
     def _count_of(self, command: Execute) -> Steps[int]:
         count: int = yield command
         return count
+
+
+def in_history(lease: Lease) -> Row:
+    """Return the values of a lease that a row of history is made of."""
+    return (lease.id, lease.token, lease.delivered_at, lease.handler_ms)
 
 
 def pairs(leases: Iterable[Lease]) -> list[Row]:

@@ -1,7 +1,7 @@
 """Micro-batches that are delivered: leased, extended and acked as a whole."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from uuid import UUID, uuid5
 
@@ -130,6 +130,11 @@ class SqlStreams:
         )
         rows.sort(key=itemgetter(_DELIVER_AT, ID))
         return rows
+
+    def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
+        """Add them to those of the slice that has the first message."""
+        noted = {"id": next(iter(handler_ms)), "handler_ms": json.dumps(handler_ms)}
+        yield Execute("note_handled", {**self._of(batch), **noted})
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
         """Release them like any other messages."""

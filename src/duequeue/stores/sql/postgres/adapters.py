@@ -128,6 +128,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "due_at": _BIGINT,
     "expires_at": _NULLABLE_BIGINT,
     "delivered_at": _BIGINT,
+    "handler_ms": _NULLABLE_BIGINT,
     "tick_at": _BIGINT,
     "attempts": _INTEGER,
     "replace": _BOOLEAN,

@@ -569,10 +569,11 @@ FROM changed;
 -- the deleted ones go to the history. Here and below, a part of the statement that only writes runs to its end
 -- although nothing reads it.
 WITH held AS MATERIALIZED (
-    SELECT message.*, lease.delivered_at
+    SELECT message.*, lease.delivered_at, lease.handler_ms
     FROM unnest(
-        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:delivered_at AS bigint [])
-    ) AS lease (id, token, delivered_at)
+        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:delivered_at AS bigint []),
+        CAST(:handler_ms AS bigint [])
+    ) AS lease (id, token, delivered_at, handler_ms)
     CROSS JOIN LATERAL (
         SELECT id, kind_id, key, asked_at, attempt FROM duequeue_message
         WHERE id = lease.id AND lease_token = lease.token
@@ -584,19 +585,19 @@ gone AS (
 ),
 kept AS (
     INSERT INTO duequeue_history
-        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
-    SELECT kind_id, key, asked_at, delivered_at, :now, attempt, 'acked' FROM held
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+    SELECT kind_id, key, asked_at, delivered_at, :now, attempt, 'acked', handler_ms FROM held
 )
 SELECT id FROM held;
 
 -- name: remove_parked_with_history
 -- This is the second half of a burial, which decides how many attempts count.
 WITH held AS MATERIALIZED (
-    SELECT message.*, lease.delivered_at, lease.attempts
+    SELECT message.*, lease.delivered_at, lease.handler_ms, lease.attempts
     FROM unnest(
         CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:delivered_at AS bigint []),
-        CAST(:attempts AS integer [])
-    ) AS lease (id, token, delivered_at, attempts)
+        CAST(:handler_ms AS bigint []), CAST(:attempts AS integer [])
+    ) AS lease (id, token, delivered_at, handler_ms, attempts)
     CROSS JOIN LATERAL (
         SELECT id, kind_id, key, asked_at FROM duequeue_message
         WHERE id = lease.id AND lease_token = lease.token
@@ -608,8 +609,8 @@ gone AS (
 ),
 kept AS (
     INSERT INTO duequeue_history
-        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
-    SELECT kind_id, key, asked_at, delivered_at, :now, attempts, 'buried' FROM held
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+    SELECT kind_id, key, asked_at, delivered_at, :now, attempts, 'buried', handler_ms FROM held
 )
 SELECT id FROM held;
 
@@ -674,7 +675,7 @@ SELECT duequeue_add_history_day(:day);
 
 -- name: list_history
 -- The partitions are read from the last one backwards, until there are enough rows.
-SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
+SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
 FROM duequeue_history
 WHERE kind_id = :kind_id AND (CAST(:key AS text) IS NULL OR key = :key)
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
@@ -714,7 +715,7 @@ SELECT
     history.id,
     (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
     history.key, history.asked_at, history.delivered_at, history.settled_at, history.attempts,
-    history.outcome
+    history.outcome, history.handler_ms
 FROM duequeue_history AS history
 WHERE
     history.settled_at >= :day AND history.settled_at < :day + 86400000
@@ -1057,21 +1058,37 @@ WITH gone AS (
         ORDER BY key || ''
     ) AS leased
     WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token
-    RETURNING held.kind_id, held.key, held.asked_at, held.attempt
+    RETURNING held.id, held.kind_id, held.key, held.asked_at, held.attempt
 ),
 kept AS (
     INSERT INTO duequeue_history
-        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome)
+        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
     SELECT
         gone.kind_id, gone.key, gone.asked_at,
         (
             SELECT min(leased_at) FROM duequeue_stream_batch
             WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
         ),
-        :now, gone.attempt, 'acked'
+        :now, gone.attempt, 'acked',
+        CAST((
+            SELECT jsonb_object_agg(handled.id, handled.ms)
+            FROM duequeue_stream_batch AS batch
+            CROSS JOIN LATERAL jsonb_each(batch.handler_ms) AS handled (id, ms)
+            WHERE
+                batch.kind_id = :kind_id AND batch.consumer = :consumer
+                AND batch.sequence = :sequence
+        ) ->> CAST(gone.id AS text) AS bigint)
     FROM gone
 )
 SELECT count(*) FROM gone;
+
+-- name: note_handled
+-- Each task of Spark handles messages of one slice, so no two tasks write to the same row.
+UPDATE duequeue_stream_batch
+SET handler_ms = coalesce(handler_ms, CAST('{}' AS jsonb)) || CAST(:handler_ms AS jsonb)
+WHERE
+    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    AND :id = ANY(ids);
 
 -- name: when_leased
 SELECT min(leased_at) FROM duequeue_stream_batch
@@ -1133,7 +1150,8 @@ SELECT
     pg_relation_size('duequeue_message') / CAST(current_setting('block_size') AS bigint);
 
 -- name: read_messages
--- Values that the client can do without are sent as NULL, which saves time.
+-- Values that the client can do without are sent as NULL, which saves time. Conditions that are not
+-- asked for cost nothing, since the values are part of the text that the server plans.
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
     nullif(due_at, asked_at), nullif(attempt, 0), created_at, updated_at,
@@ -1142,4 +1160,32 @@ FROM duequeue_message
 WHERE
     kind_id = :kind_id
     AND ctid >= CAST(concat('(', CAST(:first AS bigint), ',0)') AS tid)
-    AND ctid < CAST(concat('(', CAST(:last AS bigint), ',0)') AS tid);
+    AND ctid < CAST(concat('(', CAST(:last AS bigint), ',0)') AS tid)
+    AND (CAST(:keys AS text []) IS NULL OR key = ANY(CAST(:keys AS text [])))
+    AND (CAST(:key_from AS text) IS NULL OR key >= :key_from)
+    AND (CAST(:key_before AS text) IS NULL OR key < :key_before)
+    AND (CAST(:due_from AS bigint) IS NULL OR asked_at >= :due_from)
+    AND (CAST(:due_to AS bigint) IS NULL OR asked_at <= :due_to)
+    AND (CAST(:deliver_from AS bigint) IS NULL OR due_at >= :deliver_from)
+    AND (CAST(:deliver_to AS bigint) IS NULL OR due_at <= :deliver_to)
+    AND (CAST(:leased_from AS bigint) IS NULL OR leased_until >= :leased_from)
+    AND (CAST(:leased_to AS bigint) IS NULL OR leased_until <= :leased_to);
+
+-- name: select_messages
+-- This is read_messages for few messages, which an index finds.
+SELECT
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
+    nullif(due_at, asked_at), nullif(attempt, 0), created_at, updated_at,
+    nullif(leased_until, -62135596800000)
+FROM duequeue_message
+WHERE
+    kind_id = :kind_id
+    AND (CAST(:keys AS text []) IS NULL OR key = ANY(CAST(:keys AS text [])))
+    AND (CAST(:key_from AS text) IS NULL OR key >= :key_from)
+    AND (CAST(:key_before AS text) IS NULL OR key < :key_before)
+    AND (CAST(:due_from AS bigint) IS NULL OR asked_at >= :due_from)
+    AND (CAST(:due_to AS bigint) IS NULL OR asked_at <= :due_to)
+    AND (CAST(:deliver_from AS bigint) IS NULL OR due_at >= :deliver_from)
+    AND (CAST(:deliver_to AS bigint) IS NULL OR due_at <= :deliver_to)
+    AND (CAST(:leased_from AS bigint) IS NULL OR leased_until >= :leased_from)
+    AND (CAST(:leased_to AS bigint) IS NULL OR leased_until <= :leased_to);

@@ -1,5 +1,6 @@
 """SQLite for whole batches, with one writer and a read transaction for each part of a snapshot."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from duequeue.port.bulk import MessageColumns, SnapshotPart, Snapshots
+from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
@@ -59,20 +60,24 @@ class SqliteSnapshots:
         return cut(first, last, LAST_ID, parts or 1, None)
 
     def read(
-        self, part: SnapshotPart, page: int, *, with_payload: bool
+        self, part: SnapshotPart, page: int, query: SnapshotQuery
     ) -> Generator[MessageColumns, None, None]:
         """Read a range of ids in one statement, which is one read transaction."""
+        keys = query.conditions.keys
         of = {
+            **query.conditions._asdict(),
+            "keys": json.dumps(keys),
             "kind_id": self._kind_id,
-            "with_payload": with_payload,
+            "with_payload": query.with_payload,
             "first": part.first,
             "last": part.last,
         }
         with self._connected() as connection:
-            cursor = connection.execute(QUERIES["read_messages"], of)
-            size = min(page, CHUNK_ROWS if with_payload else SMALL_CHUNK_ROWS)
+            name = "read_messages" if keys is None else "select_messages"
+            cursor = connection.execute(QUERIES[name], of)
+            size = min(page, CHUNK_ROWS if query.with_payload else SMALL_CHUNK_ROWS)
             chunks = iter(partial(cursor.fetchmany, size), [])
-            yield from paged(chunks, page, with_payload=with_payload)
+            yield from paged(chunks, page, with_payload=query.with_payload)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

@@ -412,13 +412,14 @@ RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 -- This acks. An update of the view adds each message to the history and deletes it. The value that it
 -- returns for a column that it does not set is undefined, hence the parameter.
 UPDATE duequeue_settling
-SET outcome = 'acked', settled_at = :now, delivered_at = :delivered_at
+SET outcome = 'acked', settled_at = :now, delivered_at = :delivered_at, handler_ms = :handler_ms
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: remove_parked_with_history
 -- This is the second half of a burial, which decides how many attempts count.
 UPDATE duequeue_settling
-SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts
+SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts,
+    handler_ms = :handler_ms
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: remove_expired_with_history
@@ -443,7 +444,7 @@ WHERE kind_id = :kind_id AND key = :key;
 SELECT :day;
 
 -- name: list_history
-SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome
+SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
 FROM duequeue_history
 WHERE kind_id = :kind_id AND (:key IS NULL OR key = :key)
 ORDER BY settled_at DESC, id DESC LIMIT :limit;
@@ -486,7 +487,7 @@ SELECT
     history.id,
     (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
     history.key, history.asked_at, history.delivered_at, history.settled_at, history.attempts,
-    history.outcome
+    history.outcome, history.handler_ms
 FROM duequeue_history AS history
 WHERE
     history.settled_at >= :day AND history.settled_at < :day + 86400000
@@ -739,16 +740,43 @@ WHERE id IN (
 
 -- name: remove_stream_batch_with_history
 -- This returns a row for each message.
-UPDATE duequeue_settling
-SET settled_at = :now, outcome = 'acked', delivered_at = (
-        SELECT min(leased_at) FROM duequeue_stream_batch
-        WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-    )
-WHERE message_id IN (
-    SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
+WITH batch AS (
+    SELECT * FROM duequeue_stream_batch
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-) AND lease_token = :token
+),
+handled AS MATERIALIZED (
+    SELECT CAST(listed.key AS INTEGER) AS id, listed.value AS ms
+    FROM batch, json_each(batch.handler_ms) AS listed
+),
+held AS MATERIALIZED (
+    SELECT listed.value AS id, handled.ms
+    FROM batch, json_each(batch.ids) AS listed LEFT JOIN handled ON handled.id = listed.value
+)
+UPDATE duequeue_settling
+SET settled_at = :now, outcome = 'acked', handler_ms = held.ms,
+    delivered_at = (SELECT min(leased_at) FROM batch)
+FROM held
+WHERE message_id = held.id AND lease_token = :token
 RETURNING 1;
+
+-- name: note_handled
+-- json_patch would do the same, but its time grows with the square of the number of ids.
+UPDATE duequeue_stream_batch
+SET handler_ms = (
+        SELECT json_group_object(id, ms)
+        FROM (
+            SELECT handled.key AS id, max(handled.value) AS ms
+            FROM (
+                SELECT key, value FROM json_each(coalesce(handler_ms, '{}'))
+                UNION ALL
+                SELECT key, value FROM json_each(:handler_ms)
+            ) AS handled
+            GROUP BY handled.key
+        )
+    )
+WHERE
+    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    AND :id IN (SELECT listed.value FROM json_each(ids) AS listed);
 
 -- name: when_leased
 SELECT min(leased_at) FROM duequeue_stream_batch
@@ -810,4 +838,30 @@ SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
     updated_at, nullif(leased_until, -62135596800000)
 FROM duequeue_message
-WHERE kind_id = :kind_id AND id >= :first AND id < :last;
+WHERE
+    kind_id = :kind_id AND id >= :first AND id < :last
+    AND (:key_from IS NULL OR key >= :key_from)
+    AND (:key_before IS NULL OR key < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to);
+
+-- name: select_messages
+-- This is read_messages for given keys, which an index finds.
+SELECT
+    key, CASE WHEN :with_payload THEN payload END, headers, asked_at, due_at, attempt, created_at,
+    updated_at, nullif(leased_until, -62135596800000)
+FROM duequeue_message
+WHERE
+    kind_id = :kind_id AND key IN (SELECT value FROM json_each(:keys))
+    AND (:key_from IS NULL OR key >= :key_from)
+    AND (:key_before IS NULL OR key < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to);

@@ -1,22 +1,30 @@
 """A process that keeps a snapshot, because Spark ends the planning process while others read."""
 
 import os
+import socket
 from contextlib import closing
-from time import monotonic
+from time import monotonic, sleep
 from typing import NamedTuple
 
 import psycopg
 
 from duequeue.errors import StoreError
 from duequeue.stores.sql.postgres.bulk.detached import Answer, detach
+from duequeue.stores.sql.postgres.bulk.snapshot_locks import BEAT, Readers, lock_class, locked
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# How many snapshots of one database a driver keeps at a time, each with one connection.
+MOST_SNAPSHOTS = 4
+APPLICATION_NAME = "duequeue snapshot"
 _EXPORT = "SELECT pg_export_snapshot()"
 _TAKEN = "taken: "
-_LISTEN = "LISTEN duequeue_snapshot"
-# How often, in seconds, to check whether the snapshot is still needed.
-_BEAT = 1.0
+_FULL = "full"
+# The list is read only up to the first number that is free.
+_TAKE_NUMBER = f"""
+    SELECT number FROM generate_series(1, {MOST_SNAPSHOTS}) AS number
+    WHERE pg_try_advisory_lock(%s, number) LIMIT 1
+"""  # noqa: S608 - the number is ours
 # Not every version of PostgreSQL has all of these settings.
 _BE_PATIENT = """
     SELECT set_config(name, '0', false) FROM pg_settings
@@ -26,13 +34,18 @@ _BE_PATIENT = """
 """
 
 
-def hold(settings: PostgresSettings, parts: int, seconds: float) -> str:
-    """Take a snapshot, and keep it until all parts are read or the seconds are over."""
-    holder = _Holder(settings, parts, monotonic() + seconds, owner=os.getppid())
+def hold(settings: PostgresSettings, parts: int, seconds: float) -> str | None:
+    """Take a snapshot, and keep it for as long as its readers need it.
+
+    Return None if this driver keeps as many snapshots as it may.
+    """
+    holder = _Holder(settings, parts, seconds, owner=os.getppid())
     try:
         answer = detach(holder.run)
     except OSError as error:  # out of processes or file descriptors
         answer = str(error)
+    if answer == _FULL:
+        return None
     if not answer.startswith(_TAKEN):
         reason = settings.address.clean(answer or "its process ended")
         raise StoreError(f"no snapshot could be kept: {reason}")
@@ -42,27 +55,35 @@ def hold(settings: PostgresSettings, parts: int, seconds: float) -> str:
 class _Holder(NamedTuple):
     settings: PostgresSettings
     parts: int
-    ends_at: float
+    seconds: float
     owner: int  # the parent process of Spark's workers, which themselves come and go
 
     def run(self, answer: Answer) -> None:
-        with closing(self._connect()) as listening, closing(self._connect()) as holding:
-            listening.execute(_LISTEN)
-            holding.execute(BEGIN)
-            ((snapshot,),) = holding.execute(_EXPORT).fetchall()
+        with closing(self._connect()) as connection:
+            driver = lock_class(f"{socket.gethostname()} {self.owner}")
+            if not connection.execute(_TAKE_NUMBER, [driver]).fetchall():
+                answer(_FULL)
+                return
+            connection.execute(_BE_PATIENT)
+            connection.execute(BEGIN)
+            ((snapshot,),) = connection.execute(_EXPORT).fetchall()
             answer(_TAKEN + snapshot)
-            self._wait(listening, snapshot)
+            self._wait(connection, snapshot)
 
     def _connect(self) -> psycopg.Connection:
-        connection = psycopg.connect(self.settings.conninfo, **self.settings.connection_arguments)
-        connection.execute(_BE_PATIENT)
-        return connection
+        arguments = {
+            **self.settings.connection_arguments,
+            "application_name": APPLICATION_NAME,
+        }
+        return psycopg.connect(self.settings.conninfo, **arguments)
 
-    def _wait(self, listening: psycopg.Connection, snapshot: str) -> None:
-        unread = {f"{snapshot} {number}" for number in range(self.parts)}
-        while unread and _is_running(self.owner) and (left := self.ends_at - monotonic()) > 0:
-            for notification in listening.notifies(timeout=min(left, _BEAT), stop_after=1):
-                unread.discard(notification.payload)
+    def _wait(self, connection: psycopg.Connection, snapshot: str) -> None:
+        readers = Readers(self.parts, self.seconds, monotonic())
+        while _is_running(self.owner):
+            reading, done = locked(connection, snapshot)
+            if not readers.need_it(reading, done, monotonic()):
+                return
+            sleep(min(BEAT, self.seconds))
 
 
 def _is_running(process: int) -> bool:

@@ -1,27 +1,47 @@
 """An exported snapshot, so that many readers see the table at the same moment."""
 
-from collections.abc import Generator
-from contextlib import closing
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from time import sleep
 
 import psycopg
 from psycopg import sql
 
-from duequeue.port.bulk import MessageColumns, SnapshotPart, default_parts
+from duequeue.errors import StoreError
+from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, default_parts
+from duequeue.retry_policy import RetryPolicy
 from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, paged
 from duequeue.stores.sql.postgres.bulk.chunks import chunks
 from duequeue.stores.sql.postgres.bulk.detached import CAN_DETACH
 from duequeue.stores.sql.postgres.bulk.snapshot_holder import BEGIN, hold
-from duequeue.stores.sql.postgres.errors import translated
+from duequeue.stores.sql.postgres.bulk.snapshot_locks import seen_reading
+from duequeue.stores.sql.postgres.errors import is_transient, translated
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
+# By default no part is smaller than this, in pages of the table, because a second part costs a
+# process, two connections and a snapshot that is kept.
+PART_PAGES = 4096
 # Whether any payload is stored outside the table, as PostgreSQL does above about two kilobytes.
 _HAS_LARGE_PAYLOADS = """
     SELECT coalesce(pg_relation_size(reltoastrelid) > 0, true) FROM pg_class
     WHERE oid = CAST('duequeue_message' AS regclass)
 """
-_TELL = "SELECT pg_notify('duequeue_snapshot', %s)"
+# A table may have been filled since its statistics were made, so the planner must not trust them.
+USE_AN_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_tidscan = off"
+_LOST = (
+    "the snapshot of this read is no longer kept, so its partitions would show different moments, "
+    "with messages twice or missing. Either the server was restarted, or nobody read for longer "
+    "than snapshotTimeout allows, or this DataFrame was read before"
+)
+_REMEDY = (
+    "load the DataFrame again, or set numPartitions to 1, which needs no snapshot, or set "
+    "failOnSnapshotLoss to false"
+)
+
+logger = logging.getLogger("duequeue.spark")
 
 
 class PostgresSnapshots:
@@ -34,53 +54,86 @@ class PostgresSnapshots:
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
         """Export a snapshot and cut the table by its pages.
 
-        Behind a pooler there is no snapshot, because nobody would hear that all parts are read,
-        and a snapshot that is kept too long keeps the dead rows of the whole database. Nor is
-        there one where no process can stay behind to keep it. Then there is one part, which shows
-        one moment by itself.
+        A single part shows one moment by itself and needs no snapshot. So there is one part if
+        this driver keeps too many snapshots already, behind a pooler, where no reader could hold a
+        lock, and where no process can stay behind to keep the snapshot.
         """
+        whole = cut(0, 1, LAST_PAGE, 1, None)
+        if parts == 1:
+            return whole
         with translated(self._settings.address), closing(self._connect()) as connection:
             ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
         if self._settings.pooled_by_transaction or not CAN_DETACH:
             return cut(first, last, LAST_PAGE, parts or 1, None)
-        planned = cut(first, last, LAST_PAGE, parts or default_parts(), None)
+        many = parts or min(default_parts(), (last - first) // PART_PAGES)
+        planned = cut(first, last, LAST_PAGE, many, None)
+        if len(planned) == 1:
+            return planned
         snapshot = hold(self._settings, len(planned), seconds)
-        return [part._replace(snapshot=snapshot) for part in planned]
+        return [part._replace(snapshot=snapshot) for part in planned] if snapshot else whole
 
     def read(
-        self, part: SnapshotPart, page: int, *, with_payload: bool
+        self, part: SnapshotPart, page: int, query: SnapshotQuery
     ) -> Generator[MessageColumns, None, None]:
-        """Read a range of pages in the snapshot."""
+        """Read a range of pages in the snapshot, or look the messages up in an index."""
+        narrow = query.conditions.are_narrow
         of = {
+            **query.conditions._asdict(),
             "kind_id": self._kind_id,
-            "with_payload": with_payload,
+            "with_payload": query.with_payload,
             "first": part.first,
             "last": part.last,
         }
-        with translated(self._settings.address), closing(self._connect()) as connection:
-            connection.execute(BEGIN)
-            if part.snapshot is not None:
-                _enter(connection, part.snapshot)
+        with translated(self._settings.address), self._reading(part) as connection:
+            _enter(connection, part.snapshot, fail_on_loss=query.fail_on_loss)
+            if narrow:
+                connection.execute(USE_AN_INDEX)
             ((large,),) = connection.execute(_HAS_LARGE_PAYLOADS).fetchall()
-            size = min(page, CHUNK_ROWS if large and with_payload else SMALL_CHUNK_ROWS)
+            size = min(page, CHUNK_ROWS if large and query.with_payload else SMALL_CHUNK_ROWS)
             # Rows are read as the server sends them, since its cursors would store each page first.
-            found = chunks(connection, queries()["read_messages"], of, size)
-            yield from paged(found, page, with_payload=with_payload)
+            statement = queries()["select_messages" if narrow else "read_messages"]
+            found = chunks(connection, statement, of, size)
+            yield from paged(found, page, with_payload=query.with_payload)
             connection.execute("COMMIT")
-            if part.snapshot is not None:
-                connection.execute(_TELL, [f"{part.snapshot} {part.number}"])
+
+    @contextmanager
+    def _reading(self, part: SnapshotPart) -> Iterator[psycopg.Connection]:
+        connection = self._connect_patiently()
+        if part.snapshot is None:
+            with closing(connection):
+                yield connection
+        else:
+            with seen_reading(connection, part.snapshot, part.number):
+                yield connection
+
+    def _connect_patiently(self) -> psycopg.Connection:
+        """Connect, also to a server that restarts or has no connection free at this moment."""
+        for pause in RetryPolicy().pauses():
+            try:
+                return self._connect()
+            except psycopg.Error as error:
+                if not is_transient(error):
+                    raise
+            sleep(pause)
+        return self._connect()
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments)
 
 
-def _enter(connection: psycopg.Connection, snapshot: str) -> None:
-    """Read in the shared snapshot, or in the present if the snapshot is no longer kept.
+def _enter(connection: psycopg.Connection, snapshot: str | None, *, fail_on_loss: bool) -> None:
+    """Begin to read in the shared snapshot, or in the present if that is allowed once it is lost.
 
     Spark plans a DataFrame once, however often it is used, and a later use looks like the first.
     """
+    connection.execute(BEGIN)
+    if snapshot is None:
+        return
     try:
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
-    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject) as error:
+        if fail_on_loss:
+            raise StoreError(f"{_LOST}: {_REMEDY}") from error
+        logger.warning("%s: this partition shows the present", _LOST)
         connection.execute("ROLLBACK")
         connection.execute(BEGIN)

@@ -1,0 +1,99 @@
+"""How the readers of a snapshot show the process that keeps it that they are alive.
+
+A connection in a transaction hears no notifications. So a reader takes an advisory lock while it
+reads a part, and another one when it has read all of it, and the keeper of the snapshot looks at
+these locks at intervals. It needs no second connection for that.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from threading import Thread
+from zlib import crc32
+
+import psycopg
+
+# How often, in seconds, the keeper looks. A lock that is held for twice as long is never missed.
+BEAT = 0.5
+_SEEN = 2 * BEAT
+
+_LOCK = "SELECT pg_advisory_lock_shared(%s, %s)"
+_LOCKED = """
+    SELECT CAST(objid AS bigint) FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+        AND CAST(classid AS bigint) = %s
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+def lock_class(name: str) -> int:
+    """Return the number under which everything of this name is locked."""
+    return crc32(name.encode()) >> 1  # a positive integer of four bytes
+
+
+def locked(connection: psycopg.Connection, snapshot: str) -> tuple[set[int], set[int]]:
+    """Return the parts that are being read, and those that have just been read completely."""
+    rows = connection.execute(_LOCKED, [lock_class(snapshot)]).fetchall()
+    numbers = {number for (number,) in rows}
+    reading = {number // 2 for number in numbers if number % 2 == 0}
+    return reading, {number // 2 for number in numbers if number % 2}
+
+
+@contextmanager
+def seen_reading(connection: psycopg.Connection, snapshot: str, part: int) -> Iterator[None]:
+    """Hold the lock of a reader, and close the connection once the keeper has seen it.
+
+    A reader that comes to its end leaves that to a thread. If Spark needs no more rows, it cuts a
+    reader short; then nobody waits for the reader, which can wait itself.
+    """
+    began = time.monotonic()
+    try:
+        connection.execute(_LOCK, [lock_class(snapshot), 2 * part])
+        yield
+        connection.execute(_LOCK, [lock_class(snapshot), 2 * part + 1])
+    except GeneratorExit:
+        time.sleep(max(0.0, began + _SEEN - time.monotonic()))
+        connection.close()
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    Thread(target=_close_later, args=[connection], name="duequeue-snapshot", daemon=True).start()
+
+
+def _close_later(connection: psycopg.Connection) -> None:
+    with closing(connection), suppress(psycopg.Error):
+        time.sleep(_SEEN)
+
+
+class Readers:
+    """What is known of the readers of a snapshot; decides how long it is kept.
+
+    The seconds run from the last moment at which a reader was alive. If somebody has begun to read
+    but nobody reads now, they are fewer. They are fewest if a reader was cut short, since then the
+    query has ended or Spark starts the reader again at once.
+    """
+
+    CUT_SECONDS = 10.0
+    IDLE_SHARE = 0.1
+
+    def __init__(self, parts: int, seconds: float, now: float) -> None:
+        self._unread = set(range(parts))
+        self._begun: set[int] = set()
+        self._seconds = seconds
+        self._alive_at = now
+
+    def need_it(self, reading: set[int], done: set[int], now: float) -> bool:
+        """Return whether the snapshot is still needed, given which locks are held."""
+        self._begun |= reading | done
+        self._unread -= done
+        if reading or done:
+            self._alive_at = now
+        return bool(self._unread) and now < self._alive_at + self._patience
+
+    @property
+    def _patience(self) -> float:
+        if not self._begun:
+            return self._seconds
+        cut = self._begun & self._unread
+        return min(self.CUT_SECONDS if cut else self._seconds, self._seconds * self.IDLE_SHARE)
