@@ -30,6 +30,9 @@ class Files(Protocol):
     def names(self, name: str) -> list[str]:
         """List an existing folder."""
 
+    def sizes(self, name: str) -> dict[str, int]:
+        """Return the size of each file in an existing folder, in bytes."""
+
     def read(self, name: str) -> bytes:
         """Read a whole file."""
 
@@ -78,7 +81,12 @@ class JavaFiles:
 
     def names(self, name: str) -> list[str]:
         """List an existing folder."""
-        return [each.getPath().getName() for each in self._files.listStatus(self._at(name))]
+        return list(self.sizes(name))
+
+    def sizes(self, name: str) -> dict[str, int]:
+        """Return the size of each file in an existing folder, in bytes."""
+        found = self._files.listStatus(self._at(name))
+        return {each.getPath().getName(): int(each.getLen()) for each in found}
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""
@@ -136,8 +144,14 @@ class ArrowFiles:
 
     def names(self, name: str) -> list[str]:
         """List an existing folder, without the checksums that Spark writes next to local files."""
+        return list(self.sizes(name))
+
+    def sizes(self, name: str) -> dict[str, int]:
+        """Return the size of each file in an existing folder, in bytes."""
         found = self._files.get_file_info(fs.FileSelector(self._at(name)))
-        return [each.base_name for each in found if not each.base_name.endswith(".crc")]
+        return {
+            each.base_name: each.size or 0 for each in found if not each.base_name.endswith(".crc")
+        }
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""

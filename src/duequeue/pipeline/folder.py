@@ -57,6 +57,10 @@ class Folder:
         """Return whether there is such a file or folder."""
         return self._files.has(name)
 
+    def sizes(self, name: str) -> dict[str, int]:
+        """Return the sizes of the files in a folder, in bytes."""
+        return self._files.sizes(name)
+
     def read(self, name: str) -> bytes:
         """Read a small file."""
         return self._files.read(name)
@@ -127,6 +131,38 @@ class Folder:
                     "wait until it is done, or name another folder"
                 ) from None
             yield
+
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """Keep files from being replaced or removed during the block, where that is possible."""
+        with self._opened() as opened:
+            if opened is not None:
+                fcntl.flock(opened, fcntl.LOCK_SH)
+            yield
+
+    @contextmanager
+    def unread(self) -> Iterator[bool]:
+        """Yield whether nobody reads the folder, and keep readers waiting during the block."""
+        with self._opened() as opened:
+            try:
+                if opened is not None:
+                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """Open the folder itself, which can be locked without a file that readers cannot make."""
+        if not self._files.is_local:
+            yield None
+            return
+        opened = os.open(self._files.here(""), os.O_RDONLY)
+        try:
+            yield opened
+        finally:
+            os.close(opened)
 
     def _check_shared(self) -> None:
         """Raise if the server of Spark Connect has another folder under this path."""

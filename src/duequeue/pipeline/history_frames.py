@@ -12,6 +12,8 @@ from duequeue.port.history_table import DayBounds
 
 ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
 
+_DAY = "day="
+
 # These columns identify a row. The id is not enough, because a new database, whose ids start again
 # at 1, may use the same archive.
 IDENTITY = ["id", "key", "settled_at"]
@@ -29,10 +31,21 @@ def archived_rows(spark: SparkSession, folder: Folder, first: date, last: date) 
     days = [name for name in folder.names() if day_folder(first) <= name <= day_folder(last)]
     if not days:
         return spark.createDataFrame([], ARCHIVED)
-    paths = [folder.of(name) for name in days]
+    return files_of(spark, folder, days)
+
+
+def files_of(spark: SparkSession, folder: Folder, names: list[str]) -> DataFrame:
+    """Read some files or folders of an archive, with the day and queue of their folders."""
+    paths = [folder.of(name) for name in names]
     return spark.read.schema(ARCHIVED).option("basePath", folder.path).parquet(*paths)
+
+
+def days_of(folder: Folder) -> list[date]:
+    """List the days that an archive has."""
+    names = [name.removeprefix(_DAY) for name in folder.names() if name.startswith(_DAY)]
+    return [date.fromisoformat(name) for name in names]
 
 
 def day_folder(day: date) -> str:
     """Return the name of a day's folder in an archive."""
-    return f"day={day.isoformat()}"
+    return f"{_DAY}{day.isoformat()}"

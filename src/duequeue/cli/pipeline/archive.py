@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from duequeue.cli.address import add_url
+from duequeue.cli.durations import duration
 from duequeue.cli.pipeline.running import Running, add_master, run_job
 
 NOTHING = "there is nothing new to archive; only queues opened with history=True keep a history"
@@ -27,6 +28,20 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="also archive what was settled today, until now",
     )
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "delta", "iceberg"),
+        default="parquet",
+        help="the format of the archive; --to is the path of a Delta table, or the name of an "
+        "Iceberg table (default: parquet)",
+    )
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        metavar="TIME",
+        help="remove days from the archive that are older than this, such as 365d "
+        "(default: keep all)",
+    )
     add_master(parser)
     parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))
 
@@ -41,12 +56,15 @@ def run(given: argparse.Namespace, job: Running) -> str:
         url=given.url,
         folder=given.to,
         include_today=given.include_today,
+        form=given.format,
+        keep=given.keep,
         progress=job.progress,
     )
+    removed = f"\nremoved {counted(len(done.expired), 'old day')}" if done.expired else ""
     if not (done.days or done.unfinished):
-        return NOTHING if given.include_today else f"{NOTHING}; {TODAY_STAYS}"
+        return (NOTHING if given.include_today else f"{NOTHING}; {TODAY_STAYS}") + removed
     rows, days = counted(done.rows, "row"), counted(len(done.days), "day")
     said = f"archived {rows} of {days} in {done.folder}"
     for day in done.unfinished:
         said += f"\n{day} kept changing, so its remaining rows wait for the next run"
-    return said
+    return said + removed

@@ -14,9 +14,11 @@ from uuid import uuid4
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue.pipeline.archiving.layout import arranged, write_files
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import day_folder
 from duequeue.pipeline.history_source import SETTLED
+from duequeue.port.history_table import DayBounds
 
 STAGING = "_staging"
 ROWS = f"{STAGING}/rows"
@@ -24,13 +26,14 @@ MANIFEST = f"{STAGING}/manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What one batch adds to a day of the archive."""
+    """What one batch adds to a day of the archive, and the files whose rows it has."""
 
     day: date
     rows: int
     first_id: int
     last_id: int
     rows_by_queue: dict[str, int]
+    replaces: list[str] = []
 
 
 class Batches:
@@ -47,11 +50,11 @@ class Batches:
         self.discard()
         return None
 
-    def stage(self, rows: DataFrame) -> dict[str, int]:
+    def stage(self, rows: DataFrame, bounds: DayBounds) -> dict[str, int]:
         """Write rows, and count the written ones by queue."""
         self.discard()
         path = self._folder.of(ROWS)
-        rows.write.partitionBy("queue").parquet(path)
+        write_files(arranged(rows, bounds), path)
         written = self._spark.read.schema(SETTLED).parquet(path)
         return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
 
@@ -65,14 +68,23 @@ class Batches:
         self._folder.write(MANIFEST, content)
 
     def publish(self) -> Manifest:
-        """Move the sealed rows into place; after an interruption, move the rest of them."""
+        """Move the sealed rows into place; after an interruption, move the rest of them.
+
+        Files that they replace are deleted last, and the manifest stays until then. The rows of
+        these files are in other manifests already.
+        """
         manifest = msgspec.json.decode(self._folder.read(MANIFEST), type=Manifest)
         day = day_folder(manifest.day)
         for queue in self._folder.names(ROWS):
             if queue.startswith("queue="):
                 for file in self._folder.names(f"{ROWS}/{queue}"):
                     self._folder.move(f"{ROWS}/{queue}/{file}", f"{day}/{queue}/{file}")
-        self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
+        if manifest.replaces:
+            for file in manifest.replaces:
+                self._folder.delete(file)
+            self._folder.delete(MANIFEST)
+        else:
+            self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
         self.discard()
         return manifest
 

@@ -1,7 +1,7 @@
 """`archive` moves the history from the database into Parquet, each row once."""
 
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,9 +10,11 @@ from pyspark.sql import SparkSession
 from duequeue.backends import absolute, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
 from duequeue.history import History
-from duequeue.pipeline.archiving.batches import Batches, Manifest
+from duequeue.pipeline.archiving.parquet_target import ParquetTarget
+from duequeue.pipeline.archiving.table_target import FORMATS, table_target
+from duequeue.pipeline.archiving.target import Target
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.history_frames import IDENTITY, archived_rows, day_folder, live_rows
+from duequeue.pipeline.history_frames import IDENTITY, live_rows
 from duequeue.pipeline.progress import NoProgress, Progress, counted, spark_progress
 from duequeue.port.history_table import DayBounds
 
@@ -21,12 +23,16 @@ MOST_ROUNDS = 5
 
 
 class Archived(NamedTuple):
-    """What a run has archived; `unfinished` are days that kept changing."""
+    """What a run has archived; `unfinished` are days that kept changing.
+
+    `expired` are the days that were removed from the archive because of their age.
+    """
 
     folder: str
     rows: int
     days: list[date]
     unfinished: list[date]
+    expired: list[date] = []  # noqa: RUF012 - never changed
 
 
 def archive(
@@ -35,19 +41,24 @@ def archive(
     url: str,
     folder: str | Path,
     include_today: bool = False,
+    form: str = "parquet",
+    keep: timedelta | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Archived:
     """Move every day of the history that is over into `folder`, and remove it from the database.
 
-    If the job is interrupted at any point, run it again, and it continues.
+    If the job is interrupted at any point, run it again, and it continues. With `form`, the rows
+    go to a table of Delta, or of Iceberg, whose name is then the folder. With `keep`, days that
+    are older than that are removed from the archive.
     """
+    days_kept = _checked_keep(keep)
     bulk_backend_for(absolute(url))  # raises if the URL is wrong
     watch, reporter = clock or SystemClock(), progress or NoProgress()
-    place = Folder(spark, folder)
-    with History.open(url, clock=watch) as history, place.locked():
-        run = _Run(spark, url, history, place, Batches(spark, place), reporter)
-        rows_by_day = run.recover()
+    target = _target(spark, form, folder)
+    with History.open(url, clock=watch) as history, target.locked():
+        run = _Run(spark, url, history, target, reporter)
+        rows_by_day = target.recover()
         today = watch.now().astimezone(UTC).date()
         unfinished = []
         for day in sorted({found.day for found in history.days()}):
@@ -55,7 +66,24 @@ def archive(
                 rows = run.archive_day(day, over=day < today)
                 rows_by_day[day] = rows_by_day.get(day, 0) + rows.moved
                 unfinished += [] if rows.removed else [day]
-    return Archived(place.path, sum(rows_by_day.values()), sorted(rows_by_day), unfinished)
+        target.compact(today)
+        expired = target.remove_before(today - days_kept) if days_kept else []
+    rows_moved = sum(rows_by_day.values())
+    return Archived(target.path, rows_moved, sorted(rows_by_day), unfinished, expired)
+
+
+def _checked_keep(keep: timedelta | None) -> timedelta | None:
+    if keep is not None and keep < timedelta(days=1):
+        raise ValueError(f"keep must be at least one day, not {keep}")
+    return keep
+
+
+def _target(spark: SparkSession, form: str, folder: str | Path) -> Target:
+    if form == "parquet":
+        return ParquetTarget(spark, Folder(spark, folder))
+    if form not in FORMATS:
+        raise ValueError(f"form must be parquet, {' or '.join(FORMATS)}, not {form!r}")
+    return table_target(spark, form, str(folder))
 
 
 class _Moved(NamedTuple):
@@ -68,14 +96,8 @@ class _Run:
     spark: SparkSession
     url: str
     history: History
-    folder: Folder
-    batches: Batches
+    target: Target
     progress: Progress
-
-    def recover(self) -> dict[date, int]:
-        """Finish the batch of an earlier run, whose rows may still be in the database too."""
-        manifest = self.batches.recover()
-        return {manifest.day: manifest.rows} if manifest else {}
 
     def archive_day(self, day: date, *, over: bool) -> _Moved:
         """Copy the rows, then remove them; start over if more rows arrive in between."""
@@ -105,16 +127,8 @@ class _Run:
         """
         rows = live_rows(self.spark, self.url, day, bounds)
         there = 0
-        if self.folder.has(day_folder(day)):
-            archived = archived_rows(self.spark, self.folder, day, day)
+        archived = self.target.rows_of(day)
+        if archived is not None:
             there = rows.join(archived, IDENTITY, "left_semi").count()
             rows = rows.join(archived, IDENTITY, "left_anti")
-        by_queue = self.batches.stage(rows)
-        copied = sum(by_queue.values())
-        accounted_for = copied + there == bounds.rows
-        if copied and accounted_for:
-            self.batches.seal(Manifest(day, copied, bounds.first_id, bounds.last_id, by_queue))
-            self.batches.publish()
-        else:
-            self.batches.discard()
-        return copied if accounted_for else None
+        return self.target.add(day, rows, bounds, there)

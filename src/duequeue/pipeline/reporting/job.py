@@ -63,22 +63,29 @@ def report(
     since = start_of(now - timedelta(days=days), HOUR)
     target = Folder(spark, folder) if is_url(folder) else None
     reporter = progress or NoProgress()
-    with spark_progress(spark, reporter, "reading"):
-        found = _read(spark, archive, url, since, now)
-        settled = found.settled.where(F.col("settled_at") >= F.lit(since))
-        period = Period(since, now, step or fitting_step(span_of(settled)))
-    counted = facts(settled, period.step).persist()
-    try:
-        with spark_progress(spark, reporter, "counting"):
-            tables = Tables.of(counted, found.scheduled, found.burials)
-    finally:
-        counted.unpersist()
+    source = None if archive is None else _existing(spark, archive)
+    with source.being_read() if source else nullcontext():
+        with spark_progress(spark, reporter, "reading"):
+            found = _read(spark, source, url, since, now)
+            settled = found.settled.where(F.col("settled_at") >= F.lit(since))
+            period = Period(since, now, step or fitting_step(span_of(settled)))
+        tables = _count(spark, reporter, found, facts(settled, period.step))
     reporter.step("drawing")
     with target.written_locally() if target else nullcontext(Path(folder)) as place:
         names = tables.write(place / "tables")
         (place / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
     written = target.of(PAGE) if target else Path(folder) / PAGE
     return Report(written, tables.total["settled"][0].as_py())
+
+
+def _count(spark: SparkSession, reporter: Progress, found: "Found", counted: DataFrame) -> Tables:
+    """Let Spark count, and keep what it reads for the next table."""
+    counted.persist()
+    try:
+        with spark_progress(spark, reporter, "counting"):
+            return Tables.of(counted, found.scheduled, found.burials)
+    finally:
+        counted.unpersist()
 
 
 class Found(NamedTuple):
@@ -90,14 +97,13 @@ class Found(NamedTuple):
 
 
 def _read(
-    spark: SparkSession, archive: str | Path | None, url: str | None, since: datetime, now: datetime
+    spark: SparkSession, folder: Folder | None, url: str | None, since: datetime, now: datetime
 ) -> Found:
     """Read the archive and the database, as far as they are given.
 
     An archive run copies rows from the database and then removes them. So the database is read
     first: rows that are moved meanwhile are found twice and counted once, instead of not at all.
     """
-    folder = None if archive is None else _existing(spark, archive)
     if url is None:
         return Found(_archived(spark, folder, since, now), [], [])
     bulk_backend_for(absolute(url))  # raises if the URL is wrong

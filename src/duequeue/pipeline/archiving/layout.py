@@ -1,0 +1,44 @@
+"""How the files of an archive are laid out, so that readers can skip most of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from duequeue.port.history_table import DayBounds
+
+# More rows make few and large files, and fewer rows make many small ones.
+FILE_ROWS = 1_000_000
+# Readers skip whole row groups by their smallest and largest values. With Spark's default of
+# 128 MB, most files would have only one.
+GROUP_BYTES = 16 * 1024 * 1024
+# By default Spark writes INT96, which has neither statistics nor a time zone.
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
+
+def arranged(rows: DataFrame, bounds: DayBounds) -> DataFrame:
+    """Give each queue a few files, cut by id and so by time, and sort the rows of each file."""
+    pieces = max(1, ceil(bounds.rows / FILE_ROWS))
+    ids = bounds.last_id - bounds.first_id + 1
+    piece = F.floor((F.col("id") - bounds.first_id) * pieces / ids)
+    return rows.repartition("queue", piece).sortWithinPartitions("queue", "settled_at", "id")
+
+
+def write_files(rows: DataFrame, path: str) -> None:
+    """Write Parquet files by queue."""
+    writer = rows.write.partitionBy("queue").option("compression", "zstd")
+    with _microseconds(rows.sparkSession):
+        writer.option("parquet.block.size", GROUP_BYTES).parquet(path)
+
+
+@contextmanager
+def _microseconds(spark: SparkSession) -> Iterator[None]:
+    """Set what the writer has no option for."""
+    before = str(spark.conf.get(_TIMESTAMPS))
+    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIMESTAMPS, before)
