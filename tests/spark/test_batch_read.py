@@ -160,11 +160,20 @@ class TestOneMoment:
     ) -> None:
         queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
         with psycopg.connect(url, autocommit=True) as watch:
-            frame = load(spark, url, numPartitions="3")
+            frame = load(spark, url, numPartitions="3", snapshotTimeout="20 s")
             frame.rdd.getNumPartitions()  # plans it
             assert ask(url, LET_GO) == [(0,)], "one process with one connection"
             assert len(frame.collect()) == MANY
             until_one(watch, LET_GO)
+
+    def test_a_frame_can_be_used_twice_in_a_row(
+        self, spark: SparkSession, url: str, queue: Queue[Any]
+    ) -> None:
+        queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
+        frame = load(spark, url, numPartitions="3")
+        assert len(frame.collect()) == MANY
+        queue.drop("k7")
+        assert len(frame.collect()) == MANY, "the same moment"
 
     def test_a_lost_snapshot_fails(self, spark: SparkSession, url: str, queue: Queue[Any]) -> None:
         frame = self.lost(spark, url, queue)

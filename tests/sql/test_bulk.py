@@ -453,7 +453,7 @@ from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 
 with OpenBulk(parse({"url": sys.argv[1], "queue": "orders"})) as bulk:
-    print([tuple(part) for part in bulk.snapshots().plan(2, 600)])
+    print([tuple(part) for part in bulk.snapshots().plan(2, 60)])
 """
 
 
@@ -518,7 +518,7 @@ def test_a_driver_keeps_few_snapshots(ready_database: str) -> None:
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
         offer_two_pages(queue)
-        plans = [bulk.snapshots().plan(2, 600) for _ in range(MOST_SNAPSHOTS + 2)]
+        plans = [bulk.snapshots().plan(2, 60) for _ in range(MOST_SNAPSHOTS + 2)]
         assert watch.execute(KEPT).fetchone() == (MOST_SNAPSHOTS,)
         assert [len(parts) for parts in plans] == [2] * MOST_SNAPSHOTS + [1] * 2
         for parts in plans:
@@ -534,7 +534,7 @@ def test_a_read_that_is_given_up_lets_its_snapshot_go(ready_database: str) -> No
     ):
         offer_two_pages(queue)
         snapshots = bulk.snapshots()
-        first, _ = snapshots.plan(2, 600)
+        first, _ = snapshots.plan(2, 20)
         pages = snapshots.read(first, 10, SnapshotQuery())
         next(pages)
         pages.close()
@@ -544,11 +544,14 @@ def test_a_read_that_is_given_up_lets_its_snapshot_go(ready_database: str) -> No
 class TestReaders:
     """How long a snapshot is kept, in seconds of a clock that this test moves."""
 
-    def test_until_every_part_was_read(self) -> None:
+    def test_for_seconds_after_every_part_was_read(self) -> None:
         readers = Readers(2, 600, now=0)
         assert readers.need_it({0, 1}, set(), 1)
         assert readers.need_it({1}, {0}, 2)
-        assert not readers.need_it(set(), {1}, 3)
+        assert readers.need_it(set(), {1}, 3)
+        assert readers.need_it({0, 1}, set(), 12), "the same DataFrame is used again"
+        assert readers.need_it(set(), {0, 1}, 13)
+        assert not readers.need_it(set(), set(), 23)
 
     def test_for_the_whole_time_if_nobody_has_begun(self) -> None:
         readers = Readers(2, 600, now=0)

@@ -70,11 +70,12 @@ class Readers:
     """What is known of the readers of a snapshot; decides how long it is kept.
 
     The seconds run from the last moment at which a reader was alive. If somebody has begun to read
-    but nobody reads now, they are fewer. They are fewest if a reader was cut short, since then the
-    query has ended or Spark starts the reader again at once.
+    but nobody reads now, they are fewer. They are fewest if every part was read, or if a reader was
+    cut short, since then the query has ended. They are not none, because a program may use the same
+    DataFrame twice in a row, and because Spark may start a reader again.
     """
 
-    CUT_SECONDS = 10.0
+    END_SECONDS = 10.0
     IDLE_SHARE = 0.1
 
     def __init__(self, parts: int, seconds: float, now: float) -> None:
@@ -89,11 +90,11 @@ class Readers:
         self._unread -= done
         if reading or done:
             self._alive_at = now
-        return bool(self._unread) and now < self._alive_at + self._patience
+        return now < self._alive_at + self._patience
 
     @property
     def _patience(self) -> float:
         if not self._begun:
             return self._seconds
-        cut = self._begun & self._unread
-        return min(self.CUT_SECONDS if cut else self._seconds, self._seconds * self.IDLE_SHARE)
+        ended = not self._unread or self._begun & self._unread
+        return min(self.END_SECONDS if ended else self._seconds, self._seconds * self.IDLE_SHARE)
