@@ -1,1 +1,1 @@
-"""The archive and the report of every night, by cron or by Airflow."""
+"""An archive run and a report every night, started by cron or by Airflow."""

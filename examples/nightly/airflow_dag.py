@@ -1,6 +1,6 @@
 """An Airflow DAG that archives every night and then writes a report; put it into the DAGs folder.
 
-The connection `duequeue` holds the URL of the database, and its password. The worker of Airflow
+The Airflow connection `duequeue` holds the URL of the database and its password. The Airflow worker
 needs `duequeue[spark,postgres]` and Java.
 """
 
@@ -13,14 +13,14 @@ from airflow.sdk import DAG  # type: ignore[import-not-found]
 
 ARCHIVE = "/srv/history"
 REPORT = "/srv/report"
-# In the environment, the URL shows neither in the list of processes nor in the log.
+# In the environment, the URL appears neither in the list of processes nor in the log.
 ENVIRONMENT = {"DUEQUEUE_URL": "{{ conn.duequeue.get_uri() }}"}
 
 with DAG(
     dag_id="duequeue_nightly",
     schedule="15 0 * * *",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,  # a run archives every day that is over, so a missed one is made up for
+    catchup=False,  # a run archives every day that is over, so it makes up for missed runs
     max_active_runs=1,  # one archive run at a time
     default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},
 ):

@@ -16,7 +16,7 @@ class LeasedMessage(Generic[T]):
     """A leased message, without the methods that settle it.
 
     `settled` becomes True when its holder begins to settle it, `lost` when a consumer learns that
-    the lease is gone. `handler_began` is set if the history is to say how long the handler took.
+    the lease is gone. `handler_began` is set if the history is to record how long the handler took.
     """
 
     __slots__ = (

@@ -20,7 +20,7 @@ class Settled:
     """A settled message; `delivered_at` is when the lease began under which it was settled.
 
     `handler_time` is how long the handler took in that attempt. It is None unless a consumer or the
-    pipeline handled the message, and two records that differ only in it are equal.
+    pipeline handled the message. Comparisons ignore it.
     """
 
     key: str

@@ -97,7 +97,7 @@ def test_a_quiet_worker_prints_nothing(capsys: pytest.CaptureFixture[str]) -> No
 
 
 class RecordingDevice(io.RawIOBase):
-    """A terminal that notes what each write brings."""
+    """A terminal that records each write."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []
@@ -147,7 +147,7 @@ def test_on_a_terminal_the_line_stays_below_what_handlers_print(
 def worker_on_a_terminal(
     url: str, *arguments: str
 ) -> "Iterator[tuple[subprocess.Popen[bytes], Callable[[str], str]]]":
-    """Start a worker, which is gone afterwards, and return it with what reads its terminal."""
+    """Start a worker, yield it with a function that reads its terminal, and end it."""
     ours, theirs = pty.openpty()
     worker = subprocess.Popen(
         command("worker", "tests.cli.handlers:tell", "--queue=orders", *arguments),

@@ -1,7 +1,7 @@
 """The nightly examples name commands that exist.
 
-Airflow is not a dependency. Two stand-ins for its classes record what the DAG asks of them, so
-this shows that the file can be imported and that its commands are right, and not that Airflow
+Airflow is not a dependency. Stand-ins for two of its classes record what the DAG asks of them. So
+the tests show that the file can be imported and that its commands are right, but not that Airflow
 runs it.
 """
 
@@ -44,7 +44,7 @@ class Dag:
 
 
 def check(command: str) -> None:
-    """Let our own parser judge a command, as it would when it is run."""
+    """Check a command with our own parser, which exits if an argument is wrong."""
     name, *arguments = shlex.split(command)
     assert name == "duequeue"
     parser = argparse.ArgumentParser()

@@ -1,6 +1,6 @@
-"""Every job on Spark Connect: `python -m tests.pipeline.connect_client <address> <folder>`.
+"""Runs every job on Spark Connect: `python -m tests.pipeline.connect_client <address> <folder>`.
 
-A process has either sessions of Connect or those with Java, so this needs one of its own.
+A process has either sessions of Connect or sessions with Java, so this needs its own process.
 """
 
 import json
@@ -36,7 +36,7 @@ def keys(messages: list[Received]) -> list[str]:
 
 
 def run_jobs(spark: SparkSession, folder: Path) -> dict[str, Any]:
-    """Deliver, archive, report, replay and migrate, and return what each says."""
+    """Deliver, archive, report, replay and migrate, and return the result of each."""
     url, other = (f"sqlite:///{folder}/{name}.db" for name in ("queue", "other"))
     steps = Steps()
     given: dict[str, Any] = {"progress": steps}
@@ -74,7 +74,7 @@ def run_jobs(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 def _refused(spark: SparkSession, url: str) -> str:
-    """Name a folder that is another one for the server, which works elsewhere."""
+    """Archive to a folder that is a different one for the server, and return the error."""
     try:
         archive(spark, url=url, folder="/proc/self/cwd/elsewhere")
     except (ValueError, PySparkException) as error:

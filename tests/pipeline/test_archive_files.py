@@ -1,4 +1,4 @@
-"""The files of an archive: other programs read them, and skip what they need not read."""
+"""Other programs read the files of an archive, and skip the parts that they do not need."""
 
 import json
 from datetime import date, datetime, timedelta
@@ -28,7 +28,7 @@ FIRST = "2026-03-01"
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """One kind of database, as the files are the same for each."""
+    """One kind of database, because the files are the same for each."""
     return f"sqlite:///{tmp_path / 'queue.db'}"
 
 
@@ -142,14 +142,14 @@ def test_small_files_of_a_day_that_is_over_are_joined(
 
 
 class Crash(BaseException):
-    """The end of the process, as far as the code under test can tell."""
+    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("call", [1, 3, 6])
 def test_a_crash_while_files_are_joined_loses_no_row(
     spark: SparkSession, url: str, folder: Path, hourly: list[Any], call: int
 ) -> None:
-    """The calls delete what is out of date, what is staged, the old files and the manifest."""
+    """The calls delete expired days, staged files, the old files and the manifest."""
     delete, calls = Folder.delete, iter(range(-2, 100))
 
     def crash(self: Folder, name: str) -> None:

@@ -1,7 +1,7 @@
 """An archive in a table of Delta or Iceberg.
 
-Their packages are not at hand here. So Spark's own Parquet tables stand for them, which have the
-same interface; they cannot delete rows, and do not commit a batch in one step.
+Their packages cannot be installed here, so Spark's own Parquet tables stand in for them. These have
+the same interface, but cannot delete rows, and do not commit a batch in one step.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ NEXT_DAY = START + timedelta(days=1)
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """One kind of database, as the tables are the same for each."""
+    """One kind of database, because the tables are the same for each."""
     return f"sqlite:///{tmp_path / 'queue.db'}"
 
 

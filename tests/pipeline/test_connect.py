@@ -14,7 +14,7 @@ from tests.fixtures.spark_connect import connect_server
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the server of this module."""
+    """The address of a server that the tests of this module share."""
     with connect_server(tmp_path_factory.mktemp("connect")) as address:
         yield address
 

@@ -1,4 +1,4 @@
-"""`deliver` and `migrate` are killed in their first seconds, and go on when they are run again."""
+"""`deliver` and `migrate` are killed in their first seconds, and continue when they run again."""
 
 import os
 import random
@@ -49,7 +49,7 @@ def queue(url: str) -> Any:
 
 
 def half_written(checkpoint: Path) -> None:
-    """Leave what a kill during the first write of an offset leaves."""
+    """Create the files that a kill during the first write of an offset leaves."""
     (checkpoint / "offsets").mkdir(parents=True)
     for name in (".0.abc.tmp", "..0.abc.tmp.crc"):
         (checkpoint / "offsets" / name).touch()
@@ -102,7 +102,7 @@ def test_a_half_written_later_offset_is_left_to_spark(
 def test_a_run_that_was_killed_before_its_first_offset_finds_its_leases_again(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
-    """Nobody waits for leases that would last for five minutes more."""
+    """The next run does not wait for the leases to end, which would take five minutes."""
     checkpoint = tmp_path / "checkpoint"
     given: dict[str, Any] = {"url": url, "queue": "orders", "checkpoint": checkpoint}
     given |= {"handler": lambda _: None}

@@ -37,7 +37,7 @@ SCANS = """
 
 @pytest.fixture
 def limited_url(postgres_server: PostgresServer) -> Iterator[str]:
-    """A database whose login may have four connections and not one more."""
+    """A database whose login may have at most four connections."""
     with owned_database(postgres_server) as (logins, url):
         Queue.open(url, "orders", history=True).close()
         with psycopg.connect(logins.superuser, autocommit=True) as connection:

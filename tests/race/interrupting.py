@@ -85,14 +85,14 @@ def interrupt_everywhere(url: str) -> int:
 
 
 def interrupt_by_alarm(url: str, interrupts: int) -> int:
-    """Make calls under a time limit that is mostly too short, until so many were interrupted."""
+    """Make calls under a time limit that is mostly too short, until enough were interrupted."""
     signal.signal(signal.SIGALRM, _time_is_up)
     with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
         return _call_until(interrupts, lambda number: _within_alarm(queue, number))
 
 
 def interrupt_by_keyboard(url: str, interrupts: int) -> int:
-    """Make calls while somebody presses Ctrl-C, until so many were interrupted."""
+    """Make calls while somebody presses Ctrl-C, until enough were interrupted."""
     signal.signal(signal.SIGALRM, _press)
     with Queue[int].open(url, "orders", retry=IMPATIENT) as queue:
         return _call_until(interrupts, lambda number: _within_alarm(queue, number))

@@ -180,7 +180,7 @@ def test_an_unreachable_database_is_survived(
         handle = queue.cron.install_periodic_tick("reports", MINUTE, 1, misfire=everything)
         with frail_server.stopped("immediate"):
             clock.advance(10 * MINUTE)
-            # Either the outage is logged or the run that failed, whichever comes first.
+            # Either the outage or the failed run is logged, whichever comes first.
             eventually(lambda: bool(caplog.records))
             # The crons of another store go on.
             eventually(lambda: other.contains(periodic_keys(14)[0]))

@@ -27,9 +27,8 @@ from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 UPDATED = OfferOutcome.UPDATED
 KEYS = [f"locked-{number}" for number in range(12)]
 FOR_OFFERS = 9  # connections of the pool, which has ten
-ONE_TRY = (
-    SHARE_FOR_LOCKS * RetryPolicy().try_seconds
-)  # seconds that an offer waits for a row at a time
+# How many seconds an offer waits for a locked row in one try.
+ONE_TRY = SHARE_FOR_LOCKS * RetryPolicy().try_seconds
 
 
 @contextmanager

@@ -74,5 +74,5 @@ def test_opening_again_and_again_leaves_nothing_behind(postgres_url: str) -> Non
 
 
 def count_lines() -> int:
-    """Count the threads that send or hear wake-ups, of which those of closed queues soon end."""
+    """Count the threads that send or hear wake-ups; those of closed queues end soon."""
     return sum(each.name == "duequeue-alerts" for each in threading.enumerate())

@@ -186,7 +186,7 @@ class TestOneMoment:
         assert len(self.lost(spark, url, queue, failOnSnapshotLoss="false").collect()) == MANY
 
     def lost(self, spark: SparkSession, url: str, queue: Queue[Any], **options: str) -> DataFrame:
-        """A planned read whose snapshot is not kept any more."""
+        """Return a planned read whose snapshot is no longer kept."""
         queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
         with psycopg.connect(url, autocommit=True) as watch:
             frame = load(spark, url, numPartitions="3", snapshotTimeout="1 ms", **options)

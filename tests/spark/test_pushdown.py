@@ -39,7 +39,7 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 @pytest.fixture
 def options(url: str, queue: Queue[Any]) -> dict[str, str]:
-    """Nine messages that are due at different days, one of them leased."""
+    """Nine messages that are due on different days, one of them leased."""
     days = (FUTURE + timedelta(days=number) for number in range(8))
     queue.offer_batch(Message(f"k{number}", number, day) for number, day in enumerate(days))
     queue.offer("leased", 1, PAST)
@@ -115,7 +115,7 @@ def pushed(*filters: Filter) -> tuple[Conditions, list[Filter]]:
 def test_what_cannot_be_pushed_goes_back_to_spark() -> None:
     contains = StringContains(("key",), "x")
     nested = EqualTo(("key", "inner"), "x")
-    without_zone = EqualTo(("due_at",), datetime(2026, 1, 1))  # noqa: DTZ001 - meant
+    without_zone = EqualTo(("due_at",), datetime(2026, 1, 1))  # noqa: DTZ001 - intended
     left = [contains, nested, without_zone]
     assert pushed(*left) == (Conditions(), left)
 

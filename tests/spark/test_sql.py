@@ -1,4 +1,4 @@
-"""Queues in Spark's SQL: temporary views, and what becomes of tables."""
+"""Queues in Spark's SQL work as temporary views, and not as tables."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,7 +41,7 @@ def test_a_view_with_its_own_columns(sql: Callable[[str], DataFrame], queue: Que
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_an_insert_must_not_fill_what_is_only_read(sql: Callable[[str], DataFrame]) -> None:
+def test_an_insert_must_not_fill_read_only_columns(sql: Callable[[str], DataFrame]) -> None:
     sql("CREATE TEMPORARY VIEW messages {using}")
     insert = "INSERT INTO messages (key, payload, due_at, attempt) VALUES ('a', '1', now(), 7)"
     with pytest.raises(PySparkException, match="column 'attempt' cannot be written"):
@@ -49,7 +49,7 @@ def test_an_insert_must_not_fill_what_is_only_read(sql: Callable[[str], DataFram
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_table_says_what_to_do(sql: Callable[[str], DataFrame]) -> None:
+def test_a_table_fails_and_says_what_to_do(sql: Callable[[str], DataFrame]) -> None:
     with pytest.raises(PySparkException, match=ADVICE):
         sql("CREATE TABLE stored {using}")
     sql("CREATE TABLE stored (key string, payload string, due_at timestamp) {using}")

@@ -32,7 +32,7 @@ def on_postgres(postgres_server: PostgresServer) -> str:
 
 
 def sessions(server: PostgresServer, url: str) -> int:
-    """Return how many connections there were so far to a database."""
+    """Return how many connections a database has had so far."""
     with psycopg.connect(server.admin_url) as connection:
         (found,) = connection.execute(SESSIONS, [urlsplit(url).path[1:]]).fetchall()
         return int(found[0])
@@ -48,7 +48,7 @@ def test_a_partition_takes_one_connection_and_an_empty_one_takes_none(
     assert sessions(postgres_server, on_postgres) - before == 2
 
 
-def test_a_write_stays_below_max_connections(spark: SparkSession, on_postgres: str) -> None:
+def test_a_write_stays_within_max_connections(spark: SparkSession, on_postgres: str) -> None:
     frame = messages(spark, 1000).repartition(20)
     partitions = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("limited", "a write")
@@ -73,7 +73,7 @@ def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> No
 
 
 def test_a_plain_write_waits_for_a_place(spark: SparkSession, on_postgres: str) -> None:
-    """Somebody else has both places, and leaves them in the end."""
+    """Others hold both places, and give them up in the end."""
     given = {"url": on_postgres, "queue": "orders", "maxConnections": "2"}
 
     def write() -> None:

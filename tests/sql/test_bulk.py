@@ -479,7 +479,7 @@ KEPT = """
 
 
 def offer_two_pages(queue: Queue[Any]) -> None:
-    """A single page would be a single part, which needs no snapshot."""
+    """Offer enough for two parts, because a single part needs no snapshot."""
     queue.offer_batch(Message(f"k{number}", "x" * 100) for number in range(300))
 
 
@@ -511,7 +511,7 @@ def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -
 
 
 def test_a_driver_keeps_few_snapshots(ready_database: str) -> None:
-    """The sixty queues of a report are planned before any of them is read."""
+    """A union of many queues is planned before any of them is read."""
     with (
         Queue.open(ready_database, "orders") as queue,
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,

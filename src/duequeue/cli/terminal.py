@@ -53,7 +53,7 @@ class Terminal:
     def write_above(self, stream: TextIO, text: str) -> int:
         """Print text above the status line; it may end in the middle of a line."""
         with self._lock:
-            # In one write, or else another process could show its status line in between.
+            # This is one write, because another process could show its status line between two.
             stream.write(ERASE_LINE + text if self._at_line_start else text)
             self._at_line_start = text.endswith("\n")
             stream.flush()

@@ -54,7 +54,7 @@ class Scene:
             self.cue.set_result(outcome)
 
     def end_unless_cancelled(self) -> None:
-        """Have the handler return, unless it is a task that is cancelled by now."""
+        """Let the handler return, unless it is a task that was cancelled meanwhile."""
         with suppress(InvalidStateError):
             self.end()
 

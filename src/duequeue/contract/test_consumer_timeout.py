@@ -15,7 +15,7 @@ from duequeue.contract.stage import Stage, until, until_gone
 from duequeue.message import State
 
 TIMEOUT = 20 * MILLISECOND
-TIME_TO_ACK = SECOND  # a timeout in which a handler surely can ack, however busy the machine is
+TIME_TO_ACK = SECOND  # long enough for a handler to ack, however busy the machine is
 LATER = Backoff(first=HOUR, longest=HOUR)
 
 
@@ -97,7 +97,7 @@ def test_the_place_of_a_late_handler_is_filled(
     queue.offer("next", 1)
     following = stage.next()
     assert (slow.delivery.key, following.delivery.key) == ("slow", "next")
-    following.end_unless_cancelled()  # it may be late, too
+    following.end_unless_cancelled()  # this one may be late too
     until(lambda: not queue.contains("next") or is_in(queue, "next", State.FUTURE))
 
 

@@ -1,4 +1,4 @@
-"""The folder in which Spark keeps track of a streaming query, repaired after a kill."""
+"""The folder in which Spark records how far a streaming query is, and its repair after a kill."""
 
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +19,7 @@ class Checkpoint:
         self.path = self._folder.path
 
     def repair(self) -> None:
-        """Delete half-written files of a first offset, because Spark would refuse to start.
+        """Delete half-written files of a first offset, with which Spark would refuse to start.
 
         Spark writes an offset under a hidden name and then renames it. Before its first offset, it
         demands an empty folder, and counts hidden files too.

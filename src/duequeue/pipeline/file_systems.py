@@ -1,7 +1,7 @@
-"""The file systems under a folder: those of Spark's Java, and those of pyarrow without it.
+"""Access to the files of a folder, through Spark's Java or through pyarrow.
 
-A session of Spark Connect has no Java in this process. There, pyarrow reaches local folders, HDFS
-and the object stores by itself.
+A session of Spark Connect has no Java in this process. Then pyarrow reaches local folders, HDFS and
+object stores.
 """
 
 import re
@@ -20,7 +20,7 @@ _S3 = re.compile(r"s3[an]://", re.IGNORECASE)
 
 
 class Files(Protocol):
-    """What is in one folder; names are relative to it, and "" is the folder itself."""
+    """The files of one folder; names are relative to it, and "" is the folder itself."""
 
     is_local: bool
 
@@ -37,7 +37,7 @@ class Files(Protocol):
         """Read a whole file."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a whole file, in a new folder if need be; it replaces an earlier one."""
+        """Write a whole file, which replaces an earlier one; create its folder if it is missing."""
 
     def make_folder(self, name: str) -> None:
         """Create a folder and those above it, if they are missing."""

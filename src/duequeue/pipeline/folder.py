@@ -32,7 +32,7 @@ class Folder:
         self.path = absolute_path(given)
         self._spark = spark
         self._argument = argument
-        if not is_connect(spark):  # where Spark may reach a file system that this process does not
+        if not is_connect(spark):  # on Connect, only Spark may reach the file system
             _ = self._files
 
     @cached_property
@@ -142,7 +142,7 @@ class Folder:
 
     @contextmanager
     def unread(self) -> Iterator[bool]:
-        """Yield whether nobody reads the folder, and keep readers waiting during the block."""
+        """Yield whether nobody reads the folder; if so, readers wait during the block."""
         with self._opened() as opened:
             try:
                 if opened is not None:
@@ -154,7 +154,7 @@ class Folder:
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
-        """Open the folder itself, which can be locked without a file that readers cannot make."""
+        """Open the folder itself for a lock, because a reader may be unable to create a file."""
         if not self._files.is_local:
             yield None
             return
@@ -173,7 +173,7 @@ class Folder:
         except AnalysisException:
             raise ValueError(
                 f"{self._argument} {self.path} is not the same folder on the server of Spark "
-                "Connect as in this process: name one that both share"
+                "Connect as in this process: give a folder that both share"
             ) from None
         finally:
             self._files.delete(mark)

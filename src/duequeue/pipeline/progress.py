@@ -12,7 +12,7 @@ from duequeue.spark.session import is_connect
 
 INTERVAL_SECONDS = 0.5
 
-# Takes how many parts are done, and how many there are.
+# Takes the number of parts that are done, and the number of all parts.
 Report: TypeAlias = Callable[[int, int], None]
 
 
@@ -75,7 +75,7 @@ def _following_server(spark: SparkSession, report: Report) -> Iterator[None]:
 
 @contextmanager
 def _following_stages(spark: SparkSession, report: Report) -> Iterator[None]:
-    """Report what Spark says when it is asked now and then."""
+    """Ask Spark for its progress at intervals, and report it."""
     over = Event()
     follower = Thread(target=_follow, args=(spark, report, over), daemon=True)
     follower.start()

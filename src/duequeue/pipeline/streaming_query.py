@@ -33,7 +33,7 @@ class BatchTotals:
 
 
 def _observed(row: Row) -> dict[str, int | None]:
-    """Return what a batch has counted; Spark Connect keeps the names apart from the values."""
+    """Return the counts of a batch by name; Spark Connect separates the names from the values."""
     found = row.asDict()
     if found.keys() != {"values", "schema"}:
         return found

@@ -88,7 +88,7 @@ class Reach(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """How many messages wait, and the due time of the first; None if none waits."""
+    """How many messages wait, and the due time of the first, which is None if none waits."""
 
     messages: int
     oldest_due_at: int | None
@@ -110,7 +110,7 @@ class SnapshotPart(NamedTuple):
 class Conditions(NamedTuple):
     """Which messages of a snapshot to read; by default all. Bounds of instants are inclusive.
 
-    Without a lease, `leased_until` is `instants.EARLIEST`.
+    The `leased_until` of a message without a lease is `instants.EARLIEST`.
     """
 
     keys: list[str] | None = None
@@ -156,9 +156,9 @@ class BulkStore(Protocol):
         """Offer a batch in one transaction; also return whether all of it was new, as expected."""
 
     def take_write_place(self, most: int) -> Steps[bool]:
-        """Take one of so many places of the queue's writers, until the session is closed.
+        """Take one of the `most` places for writers of the queue, until the session is closed.
 
-        Return False if none is free. A store that has one writer at a time always has one.
+        Return False if none is free. A store that has one writer at a time returns True.
         """
 
     def stage(self, rows: "RecordBatch", stage: StageId, part: int) -> Steps[None]:
@@ -230,9 +230,9 @@ class BulkStore(Protocol):
         """Read the messages in a page of a slice that the batch still holds, in due order."""
 
     def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
-        """Note how long handlers took by the ids of their messages, which lie in one slice.
+        """Note how long handlers took, by the ids of their messages, which are all in one slice.
 
-        An ack with history adds it to the records.
+        An ack with history copies these times into the history.
         """
 
     def release(self, batch: BatchId, releases: Sequence[Release]) -> Steps[set[int]]:
@@ -246,7 +246,7 @@ class Snapshots(Protocol):
     """Reads all messages of a kind in parts, without changing anything."""
 
     def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
-        """Cut the table into parts; the snapshot is kept for that long after the last reader."""
+        """Cut the table into parts; their snapshot waits for a reader for at most that long."""
 
     def read(
         self, part: SnapshotPart, page: int, query: SnapshotQuery

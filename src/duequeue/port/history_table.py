@@ -24,7 +24,7 @@ class SettledRow(NamedTuple):
 
     `kind` is the queue's name and its payload type. `delivered_at` is when the lease began under
     which the message was settled; it is None for one that was dropped or replaced, leased or not.
-    `handler_ms` is known of messages that a consumer or the pipeline has handled.
+    `handler_ms` is None unless a consumer or the pipeline handled the message.
     """
 
     id: int

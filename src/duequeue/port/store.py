@@ -40,7 +40,7 @@ class Lease(NamedTuple):
     """The proof of holding a message: its id, and the fencing token and instant of the claim.
 
     The key is there because a store that locks several rows locks them in the order of their keys.
-    Who settles a handled message adds how long its handler took, for the history.
+    `handler_ms` is how long the handler took, for the history. It is set when the handler ends.
     """
 
     id: int

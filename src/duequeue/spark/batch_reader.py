@@ -33,10 +33,10 @@ class SnapshotPartition(InputPartition):
 
 
 class _FilterPushdown:
-    """A `pushFilters` that Spark calls where its filter pushdown is on, and ignores elsewhere.
+    """A `pushFilters` that Spark calls if its filter pushdown is on, and ignores otherwise.
 
-    Where pushdown is off, which is Spark's default, Spark refuses a reader whose `pushFilters` is
-    not the inherited one, which it recognises by this attribute.
+    If pushdown is off, which is the default, Spark refuses a reader whose `pushFilters` is not the
+    inherited one. Spark recognises the inherited one by the attribute `__func__`.
     """
 
     def __init__(self, reader: "BatchReader") -> None:

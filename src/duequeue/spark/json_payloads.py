@@ -45,7 +45,7 @@ class JsonPayloads:
         self._permissive = permissive
 
     def array(self, payloads: Sequence[bytes]) -> pa.Array:
-        """Decode payloads; one that does not fit is null if that is permitted."""
+        """Decode payloads; one that does not fit is an error, or null if this is permissive."""
         try:
             return self._array(payloads)
         except _MISFITS as error:
@@ -75,7 +75,7 @@ def _fields(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _plain(kind: pa.DataType) -> Convert:
-    """Return what turns a value of pyarrow into one that can be encoded."""
+    """Return a function that turns a value of pyarrow into one that can be encoded."""
     if _is_variant(kind):
         return _unless_null(_json_of_variant)
     if pa.types.is_timestamp(kind) and kind.tz:  # equal in every time zone of a session
@@ -84,14 +84,14 @@ def _plain(kind: pa.DataType) -> Convert:
 
 
 def _restored(kind: pa.DataType) -> Convert:
-    """Return what turns a decoded value into one that pyarrow takes."""
+    """Return a function that turns a decoded value into one that pyarrow takes."""
     if _is_variant(kind):
         return _variant_of_json
     return _inside(kind, _restored)
 
 
 def _inside(kind: pa.DataType, convert: Callable[[pa.DataType], Convert]) -> Convert:
-    """Return what converts the parts of a struct, a map or a list."""
+    """Return a function that converts the parts of a struct, a map or a list."""
     if pa.types.is_struct(kind):
         parts = {field.name: convert(field.type) for field in _fields(kind)}
         return _unless_null(
@@ -124,9 +124,9 @@ def _variant_of_json(raw: msgspec.Raw | None) -> dict[str, bytes] | None:
 
 
 def _decodable(kind: pa.DataType) -> Any:
-    """Return the type, or null, that msgspec checks while it decodes."""
+    """Return the type that msgspec checks while it decodes; null is always allowed."""
     if _is_variant(kind):
-        return msgspec.Raw  # which may be null, too
+        return msgspec.Raw  # null too
     if pa.types.is_struct(kind):
         fields = {field.name: _decodable(field.type) for field in _fields(kind)}
         return TypedDict("Payload", fields, total=False) | None  # type: ignore[operator]

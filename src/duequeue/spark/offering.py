@@ -50,7 +50,7 @@ def offer(
 def stream_counts(*, url: str, queue: str, app: str, **options: str | int) -> StreamCounts | None:
     """Return what became of all rows that a stream has written; None if it has written none.
 
-    `app` is the option `txnAppId` of the stream, or the id of its query without that option.
+    `app` is the option `txnAppId` of the stream or, without that option, the id of its query.
     """
     with OpenBulk(parse({**options, "url": url, "queue": queue}), FIRST_CONTACT) as bulk:
         return bulk.run(partial(bulk.store.stream_counts, app))

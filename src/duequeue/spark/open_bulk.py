@@ -21,7 +21,7 @@ from duequeue.spark.options import Options
 
 T = TypeVar("T")
 
-# A wrong address should be reported soon, while an outage amid the work may last longer.
+# A wrong address should be reported soon, while a later outage is worth a longer wait.
 FIRST_CONTACT = RetryPolicy(budget=timedelta(seconds=5))
 
 

@@ -163,7 +163,7 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
 
 
 def _payload_schema(name: str, value: str) -> str:
-    """Return a type of Spark; the names and types of columns are those of a struct."""
+    """Return a type of Spark; a list of columns becomes a struct."""
     text = value.strip()
     if _NESTED.match(text):
         return text

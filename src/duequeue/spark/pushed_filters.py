@@ -30,7 +30,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 def push(conditions: Conditions, filters: Iterable[Filter]) -> tuple[Conditions, list[Filter]]:
-    """Add filters to the conditions; return the filters that Spark must apply, too."""
+    """Return the conditions with the filters added, and the filters that Spark must apply."""
     left: list[Filter] = []
     for each in filters:
         added = _with_filter(conditions, each)
@@ -42,7 +42,7 @@ def push(conditions: Conditions, filters: Iterable[Filter]) -> tuple[Conditions,
 
 
 def _with_filter(conditions: Conditions, pushed: Filter) -> Conditions | None:
-    """Return the conditions with one more filter, or None if it cannot be one of them."""
+    """Return the conditions with one more filter, or None if Spark must apply it."""
     path: Sequence[str] = getattr(pushed, "attribute", ())
     column = path[0] if len(path) == 1 else None
     if isinstance(pushed, IsNotNull) and column in _NEVER_NULL:

@@ -64,7 +64,7 @@ def full_schema(options: Options) -> StructType:
 
 
 def schema_text(options: Options) -> str:
-    """Return every column as text, with a payload of the type that `payloadSchema` gives."""
+    """Return the full schema as text, with the payload's type from `payloadSchema`."""
     types = {field.name: field.dataType.simpleString() for field in full_schema(options).fields}
     types["payload"] = options.payload_schema or types["payload"]
     return ", ".join(f"{name} {kind}" for name, kind in types.items())

@@ -48,8 +48,8 @@ _QUIET = {
 }
 
 
-# With this many shuffle partitions for each core, a task fits into its share of the memory. Spark
-# joins small partitions while it runs, but its default of 200 costs seconds before that.
+# With this many shuffle partitions for each core, a partition fits into a core's share of the
+# memory. Spark joins small partitions, but only after its default of 200 has cost seconds.
 _PARTITIONS_PER_CORE = 4
 
 
@@ -81,7 +81,7 @@ def cluster_session(
 
 
 def shuffling(cores: str) -> dict[str, str]:
-    """Return the settings of shuffles for that many cores, of which * means all."""
+    """Return the settings of shuffles for a number of cores; * means all cores."""
     found = re.match(r"\d+", cores)
     number = int(found[0]) if found else os.cpu_count() or 1
     return {
@@ -137,7 +137,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def interrupt(spark: SparkSession) -> None:
-    """Cancel the work that Spark does for this session, without a log of every cancelled part."""
+    """Cancel the work that Spark does for this session, without logging every cancelled part."""
     if is_connect(spark):
         spark.interruptAll()
     else:

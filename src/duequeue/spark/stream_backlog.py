@@ -1,4 +1,4 @@
-"""How many messages wait for a stream. Its progress shows that, and a trigger may wait for more."""
+"""How many messages wait for a stream, for its progress and for `minMessagesPerTrigger`."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -6,7 +6,7 @@ from typing import Any
 
 from duequeue.port.bulk import Backlog
 
-# Nobody needs to know more exactly how far behind a stream is.
+# An exact number above this is not worth the time to count it.
 MOST_COUNTED = 1_000_000
 COUNT_SECONDS = 10.0
 # A count may take a fiftieth of the time, so a slow one is repeated less often.
@@ -39,7 +39,7 @@ class BacklogReport:
 
 
 class Admission:
-    """Holds a trigger back until enough messages wait, but not longer than a delay."""
+    """Holds a trigger back until enough messages wait, but no longer than a delay."""
 
     def __init__(self, least: int, delay_millis: int) -> None:
         self._least = least

@@ -126,7 +126,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"consumer": consumer, "queue": self._options.kind}
 
     def _check_queue(self, offset: dict[str, Any]) -> None:
-        """Raise if an offset is that of another queue; those of early versions name none."""
+        """Raise if an offset is that of another queue; offsets of early versions name no queue."""
         queue = offset.get("queue", self._options.kind)
         if queue != self._options.kind:
             raise ValueError(

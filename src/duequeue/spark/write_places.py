@@ -11,9 +11,9 @@ LONGEST_WAIT_SECONDS = 2.0
 
 
 def open_for_writing(options: Options) -> OpenBulk:
-    """Open the queue, and wait first until fewer than `maxConnections` partitions write to it.
+    """Wait until fewer than `maxConnections` partitions write to the queue, and open it.
 
-    A partition that waits has no connection. It connects for a moment, again and again, to see
+    A waiting partition holds no connection. Every second or two, it connects for a moment to see
     whether a place is free.
     """
     while True:

@@ -32,15 +32,14 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         "--format",
         choices=("parquet", "delta", "iceberg"),
         default="parquet",
-        help="the format of the archive; --to is the path of a Delta table, or the name of an "
-        "Iceberg table (default: parquet)",
+        help="the format of the archive; with delta, --to is the path of a table, and with "
+        "iceberg, its name (default: parquet)",
     )
     parser.add_argument(
         "--keep",
         type=duration,
         metavar="TIME",
-        help="remove days from the archive that are older than this, such as 365d "
-        "(default: keep all)",
+        help="remove days older than this from the archive, such as 365d (default: keep all)",
     )
     add_master(parser)
     parser.set_defaults(run=lambda given: run_job(given, lambda job: run(given, job)))

@@ -26,7 +26,7 @@ MANIFEST = f"{STAGING}/manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What one batch adds to a day of the archive, and the files whose rows it has."""
+    """What one batch adds to a day of the archive, and which files it replaces."""
 
     day: date
     rows: int
@@ -70,8 +70,8 @@ class Batches:
     def publish(self) -> Manifest:
         """Move the sealed rows into place; after an interruption, move the rest of them.
 
-        Files that they replace are deleted last, and the manifest stays until then. The rows of
-        these files are in other manifests already.
+        Files that they replace are deleted last, and the manifest stays until then. It is then
+        deleted too, because earlier manifests already count the rows of those files.
         """
         manifest = msgspec.json.decode(self._folder.read(MANIFEST), type=Manifest)
         day = day_folder(manifest.day)

@@ -48,9 +48,9 @@ def archive(
 ) -> Archived:
     """Move every day of the history that is over into `folder`, and remove it from the database.
 
-    If the job is interrupted at any point, run it again, and it continues. With `form`, the rows
-    go to a table of Delta, or of Iceberg, whose name is then the folder. With `keep`, days that
-    are older than that are removed from the archive.
+    If the job is interrupted at any point, run it again, and it continues. With the `form`
+    "delta", `folder` is the path of a table, and with "iceberg", its name. With `keep`, older days
+    are removed from the archive.
     """
     days_kept = _checked_keep(keep)
     bulk_backend_for(absolute(url))  # raises if the URL is wrong

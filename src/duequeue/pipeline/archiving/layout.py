@@ -1,4 +1,4 @@
-"""How the files of an archive are laid out, so that readers can skip most of them."""
+"""The layout of an archive's files, which lets readers skip most of their rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.port.history_table import DayBounds
 
-# More rows make few and large files, and fewer rows make many small ones.
+# About how many rows a file has at most. More would make few large files, fewer many small ones.
 FILE_ROWS = 1_000_000
 # Readers skip whole row groups by their smallest and largest values. With Spark's default of
 # 128 MB, most files would have only one.
@@ -35,7 +35,7 @@ def write_files(rows: DataFrame, path: str) -> None:
 
 @contextmanager
 def _microseconds(spark: SparkSession) -> Iterator[None]:
-    """Set what the writer has no option for."""
+    """Change the type of timestamps, for which the writer has no option."""
     before = str(spark.conf.get(_TIMESTAMPS))
     spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
     try:

@@ -13,7 +13,7 @@ from duequeue.pipeline.history_frames import archived_rows, day_folder, days_of,
 from duequeue.port.history_table import DayBounds
 
 EXPIRED = "_expired"
-# Only the days before today that can still have changed are searched for small files.
+# Small files are joined only in days of this age, since older days hardly get new ones.
 RECENT = timedelta(days=7)
 SMALL_BYTES = 16 * 1024 * 1024
 # Two or three files do no harm. A run every hour with today's rows leaves 24.
@@ -92,7 +92,7 @@ class ParquetTarget:
         (found,) = rows.agg(F.min("id"), F.max("id"), F.count("*")).collect()
         bounds = DayBounds(*found)
         by_queue = self._batches.stage(rows.drop("day"), bounds)
-        if sum(by_queue.values()) != bounds.rows:  # the old files are as good
+        if sum(by_queue.values()) != bounds.rows:  # then the old files stay
             self._batches.discard()
             return
         self._batches.seal(_manifest(day, bounds, by_queue, files))

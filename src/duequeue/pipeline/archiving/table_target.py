@@ -41,7 +41,7 @@ class TableTarget:
         return nullcontext()
 
     def recover(self) -> dict[date, int]:
-        """Find nothing, because a commit of the table is whole or not there."""
+        """Return nothing, because a table has all rows of a commit or none."""
         return {}
 
     def rows_of(self, day: date) -> DataFrame | None:
@@ -102,12 +102,12 @@ class TableTarget:
 
 
 def _date(day: date) -> Column:
-    """Return a day as text first, because Spark cannot take the year 1 from Python."""
+    """Return a day as a column, made from text because Spark cannot take the year 1 from Python."""
     return F.lit(day.isoformat()).cast("date")
 
 
 def table_target(spark: SparkSession, form: str, name: str) -> TableTarget:
-    """Return the table of a format, whose package must be on the classpath of Spark."""
+    """Return a table; raise if the package of its format is not on the classpath of Spark."""
     of = FORMATS[form]
     try:
         spark.read.format(form).load("duequeue-looks-for-the-format")

@@ -1,4 +1,4 @@
-"""What the archive job asks of the place that it archives into."""
+"""The interface of the places that the archive job writes to."""
 
 from contextlib import AbstractContextManager
 from datetime import date
@@ -10,7 +10,7 @@ from duequeue.port.history_table import DayBounds
 
 
 class Target(Protocol):
-    """A place for rows; it takes all rows of a batch or none."""
+    """A place for archived rows, which takes all rows of a batch or none."""
 
     path: str
 
@@ -26,12 +26,12 @@ class Target(Protocol):
     def add(self, day: date, rows: DataFrame, bounds: DayBounds, there: int) -> int | None:
         """Add rows and return their number.
 
-        Add none, and return None, unless these rows and those that are there already are exactly
-        as many as the bounds say.
+        Add none, and return None, unless these rows and the `there` rows that are already in the
+        place are together as many as the bounds say.
         """
 
     def compact(self, today: date) -> None:
         """Join small files of recent days that are over."""
 
     def remove_before(self, day: date) -> list[date]:
-        """Remove the days before that day, and return those that were removed if they are known."""
+        """Remove the days before that day, and return them if they are known."""

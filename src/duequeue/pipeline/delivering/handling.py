@@ -147,7 +147,7 @@ def _batch_of(row: dict[str, Any]) -> BatchId:
 
 
 def timed(handler: Handler, times: dict[str, int]) -> Handler:
-    """Return a handler that notes, by key, how many milliseconds the call took for each message."""
+    """Return a handler that notes, for each message's key, how many milliseconds its call took."""
 
     def call(received: list[Received]) -> Sequence[Any] | None:
         began = monotonic()

@@ -57,6 +57,6 @@ class SqlHistoryTable:
         return [BurialReason(*row) for row in rows]
 
     def scheduled(self, now: int, until: int) -> HistorySteps[list[ScheduledHour]]:
-        """Count in one scan of all messages that are due before then."""
+        """Count in one scan of all messages that are due before `until`."""
         rows: list[Row] = yield Query("count_scheduled", {"now": now, "until": until})
         return [ScheduledHour(*row) for row in rows]

@@ -147,7 +147,7 @@ class SqlStreams:
         return rows
 
     def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
-        """Add them to those of the slice that has the first message."""
+        """Add the times to those of the slice, which the first id identifies."""
         noted = {"id": next(iter(handler_ms)), "handler_ms": json.dumps(handler_ms)}
         yield Execute("note_handled", {**self._of(batch), **noted})
 

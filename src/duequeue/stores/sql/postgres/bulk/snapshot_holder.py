@@ -37,7 +37,7 @@ _BE_PATIENT = """
 def hold(settings: PostgresSettings, parts: int, seconds: float) -> str | None:
     """Take a snapshot, and keep it for as long as its readers need it.
 
-    Return None if this driver keeps as many snapshots as it may.
+    Return None if this driver already keeps as many snapshots as it may.
     """
     holder = _Holder(settings, parts, seconds, owner=os.getppid())
     try:

@@ -1,8 +1,8 @@
-"""How the readers of a snapshot show the process that keeps it that they are alive.
+"""Locks by which the process that keeps a snapshot sees that readers are alive.
 
-A connection in a transaction hears no notifications. So a reader takes an advisory lock while it
-reads a part, and another one when it has read all of it, and the keeper of the snapshot looks at
-these locks at intervals. It needs no second connection for that.
+A connection in a transaction receives no notifications. So a reader holds an advisory lock while it
+reads a part, and takes another one when it has read all of it. The keeper of the snapshot looks at
+these locks at intervals, and needs no second connection for that.
 """
 
 import time
@@ -13,7 +13,7 @@ from zlib import crc32
 
 import psycopg
 
-# How often, in seconds, the keeper looks. A lock that is held for twice as long is never missed.
+# The keeper looks at this interval, in seconds, and sees every lock that is held for two of them.
 BEAT = 0.5
 _SEEN = 2 * BEAT
 
@@ -43,8 +43,8 @@ def locked(connection: psycopg.Connection, snapshot: str) -> tuple[set[int], set
 def seen_reading(connection: psycopg.Connection, snapshot: str, part: int) -> Iterator[None]:
     """Hold the lock of a reader, and close the connection once the keeper has seen it.
 
-    A reader that comes to its end leaves that to a thread. If Spark needs no more rows, it cuts a
-    reader short; then nobody waits for the reader, which can wait itself.
+    A reader that has read its part leaves the closing to a thread. A reader that Spark cuts short,
+    because it needs no more rows, waits itself, since nobody waits for the reader.
     """
     began = time.monotonic()
     try:
@@ -67,11 +67,11 @@ def _close_later(connection: psycopg.Connection) -> None:
 
 
 class Readers:
-    """What is known of the readers of a snapshot; decides how long it is kept.
+    """Decides how long a snapshot is kept after the last moment at which a reader was alive.
 
-    The seconds run from the last moment at which a reader was alive. If somebody has begun to read
-    but nobody reads now, they are fewer. They are fewest if every part was read, or if a reader was
-    cut short, since then the query has ended. They are not none, because a program may use the same
+    It is kept for all the seconds until somebody begins to read, and for a share of them while
+    nobody reads between two parts. If every part was read, or if a reader was cut short, the query
+    has ended. Then the snapshot is kept for a little longer, because a program may use the same
     DataFrame twice in a row, and because Spark may start a reader again.
     """
 

@@ -22,7 +22,7 @@ from duequeue.stores.sql.postgres.statements import queries
 
 LAST_PAGE = 2**32 - 1
 # By default no part is smaller than this, in pages of the table, because a second part costs a
-# process, two connections and a snapshot that is kept.
+# process, more connections and a snapshot that is kept.
 PART_PAGES = 4096
 # Whether any payload is stored outside the table, as PostgreSQL does above about two kilobytes.
 _HAS_LARGE_PAYLOADS = """
@@ -33,7 +33,7 @@ _HAS_LARGE_PAYLOADS = """
 USE_AN_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_tidscan = off"
 _LOST = (
     "the snapshot of this read is no longer kept, so its partitions would show different moments, "
-    "with messages twice or missing. Either the server was restarted, or nobody read for longer "
+    "with messages repeated or missing. Either the server was restarted, or nobody read for longer "
     "than snapshotTimeout allows, or this DataFrame was read before"
 )
 _REMEDY = (
@@ -55,8 +55,9 @@ class PostgresSnapshots:
         """Export a snapshot and cut the table by its pages.
 
         A single part shows one moment by itself and needs no snapshot. So there is one part if
-        this driver keeps too many snapshots already, behind a pooler, where no reader could hold a
-        lock, and where no process can stay behind to keep the snapshot.
+        this driver already keeps as many snapshots as it may. By default there is also one part
+        behind a pooler, where no reader could hold a lock, and where no process can stay behind to
+        keep the snapshot.
         """
         whole = cut(0, 1, LAST_PAGE, 1, None)
         if parts == 1:
@@ -107,7 +108,7 @@ class PostgresSnapshots:
                 yield connection
 
     def _connect_patiently(self) -> psycopg.Connection:
-        """Connect, also to a server that restarts or has no connection free at this moment."""
+        """Connect, and wait for a server that restarts or has no free connection at this moment."""
         for pause in RetryPolicy().pauses():
             try:
                 return self._connect()
@@ -122,7 +123,7 @@ class PostgresSnapshots:
 
 
 def _enter(connection: psycopg.Connection, snapshot: str | None, *, fail_on_loss: bool) -> None:
-    """Begin to read in the shared snapshot, or in the present if that is allowed once it is lost.
+    """Begin to read in the shared snapshot or, if it is lost and that is allowed, in the present.
 
     Spark plans a DataFrame once, however often it is used, and a later use looks like the first.
     """
