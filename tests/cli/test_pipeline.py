@@ -178,7 +178,7 @@ def test_errors_of_java_are_told_in_one_line(
 def test_nothing_to_archive_is_explained(running: Running, url: str, tmp_path: Path) -> None:
     with Queue.open(url, "orders", history=True) as queue:
         settle(queue, "a")
-    given = Namespace(url=url, to=str(tmp_path / "archive"), include_today=False)
+    given = parsed("archive", "--url", url, "--to", str(tmp_path / "archive"))
     told = archive.run(given, running)
     assert "history=True" in told
     assert "--include-today" in told
@@ -191,7 +191,7 @@ def test_a_day_that_only_had_to_be_removed_is_told_of(
 ) -> None:
     with Queue.open(url, "orders", history=True) as queue:
         settle(queue, "a")
-    given = Namespace(url=url, to=str(tmp_path / "archive"), include_today=True)
+    given = parsed("archive", "--url", url, "--to", str(tmp_path / "archive"), "--include-today")
 
     def crash(*_: object) -> None:
         raise RuntimeError("on the way")
