@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue import Queue
+from duequeue import Queue, StoreError
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.spark import offer
 from duequeue.spark.options import parse
@@ -160,7 +160,7 @@ def test_passwords_stay_out_of_sight(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(PySparkException, match="does not exist") as raised:
+    with pytest.raises(StoreError, match="does not exist") as raised:
         offer(one_row, url=postgres_server.url("no_such_database"), queue="orders")
     options = {"url": ready_database, "queue": "orders"}
     spark.read.format("duequeue").options(**options).load().explain(extended=True)

@@ -453,14 +453,21 @@ from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 
 with OpenBulk(parse({"url": sys.argv[1], "queue": "orders"})) as bulk:
-    print([tuple(part) for part in bulk.snapshots().plan(2, 60)])
+    for _ in range(int(sys.argv[2]) if sys.argv[2:] else 1):
+        print([tuple(part) for part in bulk.snapshots().plan(2, 60)])
 """
 
 
 def planned_elsewhere(*command: str) -> list[SnapshotPart]:
     """Plan in a process that ends at once."""
+    return plans_elsewhere(*command)[0]
+
+
+def plans_elsewhere(*command: str) -> list[list[SnapshotPart]]:
+    """Plan several reads; not here, because a copy of a process with many threads may hang."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True)
-    return [SnapshotPart(*part) for part in ast.literal_eval(done.stdout)]
+    plans = map(ast.literal_eval, done.stdout.splitlines())
+    return [[SnapshotPart(*part) for part in parts] for parts in plans]
 
 
 def read_keys(bulk: OpenBulk, parts: list[SnapshotPart]) -> list[str]:
@@ -471,6 +478,11 @@ def read_keys(bulk: OpenBulk, parts: list[SnapshotPart]) -> list[str]:
     return sorted(key for keys, *_ in pages for key in keys)
 
 
+NO_PLACE_TAKEN = """
+    SELECT CAST(count(*) = 0 AS integer) FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ExclusiveLock'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 KEPT = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'duequeue snapshot'
@@ -518,7 +530,7 @@ def test_a_driver_keeps_few_snapshots(ready_database: str) -> None:
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
         offer_two_pages(queue)
-        plans = [bulk.snapshots().plan(2, 60) for _ in range(MOST_SNAPSHOTS + 2)]
+        plans = plans_elsewhere("-c", PLAN, ready_database, str(MOST_SNAPSHOTS + 2))
         assert watch.execute(KEPT).fetchone() == (MOST_SNAPSHOTS,)
         assert [len(parts) for parts in plans] == [2] * MOST_SNAPSHOTS + [1] * 2
         for parts in plans:
@@ -534,7 +546,7 @@ def test_a_read_that_is_given_up_lets_its_snapshot_go(ready_database: str) -> No
     ):
         offer_two_pages(queue)
         snapshots = bulk.snapshots()
-        first, _ = snapshots.plan(2, 20)
+        first, _ = planned_elsewhere("-c", PLAN, ready_database)
         pages = snapshots.read(first, 10, SnapshotQuery())
         next(pages)
         pages.close()
@@ -549,9 +561,9 @@ class TestReaders:
         assert readers.need_it({0, 1}, set(), 1)
         assert readers.need_it({1}, {0}, 2)
         assert readers.need_it(set(), {1}, 3)
-        assert readers.need_it({0, 1}, set(), 12), "the same DataFrame is used again"
-        assert readers.need_it(set(), {0, 1}, 13)
-        assert not readers.need_it(set(), set(), 23)
+        assert readers.need_it({0, 1}, set(), 32), "the same DataFrame is used again"
+        assert readers.need_it(set(), {0, 1}, 33)
+        assert not readers.need_it(set(), set(), 63)
 
     def test_for_the_whole_time_if_nobody_has_begun(self) -> None:
         readers = Readers(2, 600, now=0)
@@ -571,9 +583,38 @@ class TestReaders:
     def test_for_seconds_after_a_reader_was_cut_short(self) -> None:
         readers = Readers(2, 600, now=0)
         assert readers.need_it({0}, set(), 100)
-        assert readers.need_it(set(), set(), 109)
-        assert readers.need_it({0}, set(), 110), "Spark has started it again"
-        assert not readers.need_it(set(), set(), 120)
+        assert readers.need_it(set(), set(), 129)
+        assert readers.need_it({0}, set(), 130), "Spark has started it again"
+        assert not readers.need_it(set(), set(), 160)
+
+
+def test_a_snapshot_of_the_same_name_on_another_server_is_another(ready_database: str) -> None:
+    """A server that was started again gives the same names to other snapshots."""
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+    ):
+        offer_two_pages(queue)
+        first, second = planned_elsewhere("-c", PLAN, ready_database)
+        assert second.snapshot is not None
+        name, _, _ = second.snapshot.partition(" ")
+        before = second._replace(snapshot=f"{name} 2020-01-01 00:00:00+00")
+        assert len(read_keys(bulk, [first, second])) == 300
+        with pytest.raises(StoreError, match="no longer kept"):
+            read_keys(bulk, [before])
+
+
+def test_a_snapshot_that_was_read_gives_its_place_to_the_next(ready_database: str) -> None:
+    with (
+        Queue.open(ready_database, "orders") as queue,
+        OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
+        psycopg.connect(ready_database, autocommit=True) as watch,
+    ):
+        offer_two_pages(queue)
+        for parts in plans_elsewhere("-c", PLAN, ready_database, str(MOST_SNAPSHOTS)):
+            assert len(read_keys(bulk, parts)) == 300
+        until_one(watch, NO_PLACE_TAKEN)
+        assert len(planned_elsewhere("-c", PLAN, ready_database)) == 2
 
 
 def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterable
 from contextlib import closing
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -10,8 +9,7 @@ from pyspark.sql.types import StructType
 
 from duequeue.backends import bulk_backend_for
 from duequeue.port.bulk import Conditions, SnapshotPart, SnapshotQuery
-from duequeue.retry_policy import RetryPolicy
-from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.pushed_filters import push
 from duequeue.spark.read_rows import RowReader, without_garbage_collection
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PAGE_ROWS = 16_000
-# Nobody wants to wait half a minute to learn that the URL is wrong.
-_PLANNING = RetryPolicy(budget=timedelta(seconds=5))
 
 
 class SnapshotPartition(InputPartition):
@@ -66,7 +62,7 @@ class BatchReader(DataSourceReader):
         """Take the snapshot and cut it into parts."""
         options = self._options
         many = 1 if self.conditions.are_narrow else options.num_partitions
-        with OpenBulk(options, _PLANNING) as bulk:
+        with OpenBulk(options, FIRST_CONTACT) as bulk:
             parts = bulk.snapshots().plan(many, options.snapshot_timeout / 1000)
             return [SnapshotPartition(bulk.store.kind_id, part) for part in parts]
 

@@ -40,10 +40,12 @@ _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.
 # Unix sockets are faster between Spark and its Python workers, but some systems lack them.
 _SOCKETS = {"spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower()}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()
-_QUIET = {
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
+_OF_THE_SESSION = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
+}
+_OF_SPARK = {
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG}",
     "spark.ui.enabled": "false",
 }
 
@@ -118,15 +120,15 @@ def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
     bar = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
-    for key, value in {**_QUIET, **bar, **config}.items():
+    for key, value in {**_OF_THE_SESSION, **_OF_SPARK, **bar, **config}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def _connect_session(name: str, address: str, config: Mapping[str, str]) -> SparkSession:
-    """Connect to a server, whose own settings cannot be changed from here."""
+    """Connect to a server; only the settings of the session can be changed from here."""
     builder = SparkSession.builder.remote(address).appName(name)
-    for key, value in {"spark.sql.session.timeZone": "UTC", **config}.items():
+    for key, value in {**_OF_THE_SESSION, **config}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

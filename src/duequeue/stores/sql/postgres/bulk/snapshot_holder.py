@@ -14,10 +14,12 @@ from duequeue.stores.sql.postgres.bulk.snapshot_locks import BEAT, Readers, lock
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# How many snapshots of one database a driver keeps at a time, each with one connection.
+# How many snapshots of one database that are not read yet a driver keeps at a time, each with one
+# connection.
 MOST_SNAPSHOTS = 4
 APPLICATION_NAME = "duequeue snapshot"
-_EXPORT = "SELECT pg_export_snapshot()"
+# The names of snapshots are only unique until the server is started again.
+_EXPORT = "SELECT pg_export_snapshot(), CAST(pg_postmaster_start_time() AS text)"
 _TAKEN = "taken: "
 _FULL = "full"
 # The list is read only up to the first number that is free.
@@ -61,14 +63,16 @@ class _Holder(NamedTuple):
     def run(self, answer: Answer) -> None:
         with closing(self._connect()) as connection:
             driver = lock_class(f"{socket.gethostname()} {self.owner}")
-            if not connection.execute(_TAKE_NUMBER, [driver]).fetchall():
+            taken = connection.execute(_TAKE_NUMBER, [driver]).fetchall()
+            if not taken:
                 answer(_FULL)
                 return
             connection.execute(_BE_PATIENT)
             connection.execute(BEGIN)
-            ((snapshot,),) = connection.execute(_EXPORT).fetchall()
+            ((name, server_began),) = connection.execute(_EXPORT).fetchall()
+            snapshot = f"{name} {server_began}"
             answer(_TAKEN + snapshot)
-            self._wait(connection, snapshot)
+            self._wait(connection, snapshot, (driver, taken[0][0]))
 
     def _connect(self) -> psycopg.Connection:
         arguments = {
@@ -77,12 +81,15 @@ class _Holder(NamedTuple):
         }
         return psycopg.connect(self.settings.conninfo, **arguments)
 
-    def _wait(self, connection: psycopg.Connection, snapshot: str) -> None:
-        readers = Readers(self.parts, self.seconds, monotonic())
+    def _wait(self, connection: psycopg.Connection, snapshot: str, number: tuple[int, int]) -> None:
+        readers, has_number = Readers(self.parts, self.seconds, monotonic()), True
         while _is_running(self.owner):
             reading, done = locked(connection, snapshot)
             if not readers.need_it(reading, done, monotonic()):
                 return
+            if has_number and readers.all_was_read:  # the next read need not wait for our end
+                connection.execute("SELECT pg_advisory_unlock(%s, %s)", number)
+                has_number = False
             sleep(min(BEAT, self.seconds))
 
 

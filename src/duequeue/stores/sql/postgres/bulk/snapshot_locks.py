@@ -75,7 +75,7 @@ class Readers:
     DataFrame twice in a row, and because Spark may start a reader again.
     """
 
-    END_SECONDS = 10.0
+    END_SECONDS = 30.0
     IDLE_SHARE = 0.1
 
     def __init__(self, parts: int, seconds: float, now: float) -> None:
@@ -93,8 +93,13 @@ class Readers:
         return now < self._alive_at + self._patience
 
     @property
+    def all_was_read(self) -> bool:
+        """Whether every part was read at least once."""
+        return not self._unread
+
+    @property
     def _patience(self) -> float:
         if not self._begun:
             return self._seconds
-        ended = not self._unread or self._begun & self._unread
+        ended = self.all_was_read or self._begun & self._unread
         return min(self.END_SECONDS if ended else self._seconds, self._seconds * self.IDLE_SHARE)

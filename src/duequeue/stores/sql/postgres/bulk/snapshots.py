@@ -31,6 +31,7 @@ _HAS_LARGE_PAYLOADS = """
 """
 # A table may have been filled since its statistics were made, so the planner must not trust them.
 USE_AN_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_tidscan = off"
+_SERVER_BEGAN = "SELECT CAST(pg_postmaster_start_time() AS text)"
 _LOST = (
     "the snapshot of this read is no longer kept, so its partitions would show different moments, "
     "with messages repeated or missing. Either the server was restarted, or nobody read for longer "
@@ -127,14 +128,27 @@ def _enter(connection: psycopg.Connection, snapshot: str | None, *, fail_on_loss
 
     Spark plans a DataFrame once, however often it is used, and a later use looks like the first.
     """
-    connection.execute(BEGIN)
-    if snapshot is None:
-        return
-    try:
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
-    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject) as error:
+    if snapshot is not None:
+        if _can_enter(connection, snapshot):
+            return
         if fail_on_loss:
-            raise StoreError(f"{_LOST}: {_REMEDY}") from error
+            raise StoreError(f"{_LOST}: {_REMEDY}")
         logger.warning("%s: this partition shows the present", _LOST)
+    connection.execute(BEGIN)
+
+
+def _can_enter(connection: psycopg.Connection, snapshot: str) -> bool:
+    """Enter the snapshot, unless it is gone or the server was started again since.
+
+    A server that was started again gives the same names to other snapshots.
+    """
+    name, _, server_began = snapshot.partition(" ")
+    if connection.execute(_SERVER_BEGAN).fetchall() != [(server_began,)]:
+        return False
+    connection.execute(BEGIN)
+    try:
+        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(name))
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
         connection.execute("ROLLBACK")
-        connection.execute(BEGIN)
+        return False
+    return True
