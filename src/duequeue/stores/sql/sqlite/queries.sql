@@ -678,7 +678,7 @@ WHERE kind_id = :kind_id AND app = :app;
 
 -- name: take_write_place
 -- The file has one writer at a time in any case.
-SELECT 1 WHERE :most > 0;
+SELECT 1 WHERE :most > 0 AND :kind_id IS NOT NULL;
 
 -- name: add_to_commit
 UPDATE duequeue_stream_commit
