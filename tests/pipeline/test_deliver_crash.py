@@ -135,6 +135,7 @@ def test_a_driver_that_is_killed_at_random_in_its_first_seconds_loses_nothing(
 ) -> None:
     checkpoint, results = tmp_path / "checkpoint", tmp_path / "results"
     delays = [random.uniform(0, 2) for _ in range(2)]  # noqa: S311 - not for secrets
+    print(f"the driver is killed after {delays} seconds")  # noqa: T201 - shown if the test fails
     for delay in delays:
         kill_after(delay, url, str(checkpoint), str(results))
     deliver(

@@ -1,12 +1,23 @@
 """What a handler returned or raised, message by message: one that fails fails alone."""
 
+import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from duequeue import Bury, Retry
-from duequeue.pipeline.delivering.handling import Received, Result, log_errors, outcomes_of
+from duequeue import Backoff, Bury, Queue, Retry
+from duequeue.pipeline.delivering.handling import (
+    Handling,
+    Received,
+    Result,
+    log_errors,
+    outcomes_of,
+)
+from duequeue.spark.options import parse
+from duequeue.verdict import Rules
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -69,3 +80,19 @@ def test_one_result_for_each_message(returned: Any) -> None:
 def test_a_result_that_is_no_json_fails_its_message() -> None:
     outcomes = outcomes_of(lambda batch: [each.payload for each in batch], received(object(), 1))
     assert [type(outcome) for outcome in outcomes] == [TypeError, Result]
+
+
+def test_handler_times_that_cannot_be_noted_do_not_fail_the_messages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise Spark would run the partition again, and all its handlers."""
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    Queue.open(url, "orders").close()
+    with sqlite3.connect(tmp_path / "queue.db") as file:
+        file.execute("ALTER TABLE duequeue_stream_batch RENAME TO elsewhere")
+    options = parse({"url": url, "queue": "orders", "history": "true", "migrate": "false"})
+    lease = {"consumer": "me", "sequence": 1, "id": 1}
+    row = {"key": "a", "payload": b"1", "headers": None, "due_at": 0, "attempt": 1, "lease": lease}
+    handling = Handling(lambda _: None, options, Rules(Backoff(), None), 100)
+    assert handling.outcomes(pa.array([row])).to_pylist() == [{"outcome": "acked", "result": None}]
+    assert "could not note how long the handler took" in caplog.text

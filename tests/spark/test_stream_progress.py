@@ -1,6 +1,8 @@
 """What a stream shows in its progress, what it waits for, and whose checkpoint it may use."""
 
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -8,14 +10,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from duequeue import Message, Queue
-from duequeue.port.bulk import Backlog, OfferCounts, StreamCounts
+from duequeue import Message, Queue, StoreError
+from duequeue.port.bulk import Backlog, BatchId, OfferCounts, Reach, StreamCounts
 from duequeue.spark import stream_backlog, stream_counts
+from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
 from duequeue.spark.stream_backlog import Admission, BacklogReport
+from duequeue.spark.stream_leases import NO_LIMIT
 from duequeue.spark.stream_reader import StreamReader
 from tests.fixtures.servers import free_port
+from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import PAST
 from tests.spark.streams import run_through, stream, to_function
@@ -93,6 +98,85 @@ def test_a_trigger_does_not_wait_for_longer_than_its_delay(
     assert admission.admits(lambda _: Backlog(1, 0))
     admission.leased()
     assert not admission.admits(lambda _: Backlog(1, 0))
+
+
+def test_a_count_that_finds_too_few_pauses_for_fifty_times_as_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at, counted = [0.0], list[int]()
+
+    def count(most: int) -> Backlog:
+        counted.append(most)
+        at[0] += 0.1  # it takes a tenth of a second
+        return Backlog(4 if len(counted) == 1 else 5, 0)
+
+    monkeypatch.setattr(stream_backlog, "monotonic", lambda: at[0])
+    admission = Admission(least=5, delay_millis=60_000)
+    assert not admission.admits(count)
+    at[0] = 5.0
+    assert not admission.admits(count)
+    assert len(counted) == 1
+    at[0] = 5.2
+    assert admission.admits(count)
+    assert admission.admits(count), "a count that finds enough is followed by a batch"
+    assert len(counted) == 3
+
+
+def test_a_batch_that_the_consumer_holds_is_found_after_a_restart(
+    url: str, queue: Queue[Any]
+) -> None:
+    """The batch was leased ahead; too few messages are left for a new one."""
+    fill(queue, 3)
+    given = parse({"url": url, "queue": "orders"})
+    with OpenBulk(given) as bulk:
+        now = bulk.now()
+        reach = Reach(now, NO_LIMIT)
+        held = partial(bulk.store.lease, BatchId("me", 2), 2, 1000, now, now + 300_000, reach)
+        assert bulk.run(held) is not None
+    reader = reader_of(url, minMessagesPerTrigger="2", maxTriggerDelay="1 hour")
+    start = {**reader.initialOffset(), "consumer": "me", "sequence": 1}
+    try:
+        latest = reader.latestOffset(start, ReadMaxRows(2))
+        assert (latest["sequence"], latest["rows"]) == (2, 2)
+        assert reader.latestOffset(latest, ReadMaxRows(2)) == latest, "a new batch is withheld"
+    finally:
+        reader.stop()
+
+
+def test_an_error_of_the_count_does_not_fail_the_trigger(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def count(_: int) -> Backlog:
+        raise StoreError("canceling statement due to statement timeout")
+
+    report = BacklogReport(count, lambda: 100)
+    report.refresh()
+    report.refresh()
+    report.close()
+    assert report.figures == {}
+    assert caplog.messages == [
+        "could not count the backlog: canceling statement due to statement timeout"
+    ]
+
+
+def test_a_slow_count_does_not_delay_the_trigger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_backlog, "MOMENT_SECONDS", 0.01)
+    counted, end = list[int](), Event()
+
+    def count(most: int) -> Backlog:
+        counted.append(most)
+        assert end.wait(PATIENCE)
+        return Backlog(7, 40)
+
+    report = BacklogReport(count, lambda: 100)
+    report.refresh()
+    report.refresh()
+    assert (report.figures, len(counted)) == ({}, 1)
+    end.set()
+    monkeypatch.setattr(stream_backlog, "MOMENT_SECONDS", PATIENCE)
+    report.refresh()
+    report.close()
+    assert report.figures == {"backlog": 7, "lagMillis": 60}
 
 
 def test_a_run_that_ends_by_itself_does_not_wait_for_more(

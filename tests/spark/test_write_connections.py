@@ -1,6 +1,8 @@
 """How many connections a write takes, and how it ends if it gets none."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from urllib.parse import urlsplit
@@ -10,10 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Queue, StoreUnavailable
+from duequeue.contract.stage import until
 from duequeue.spark import OfferCounts, offer
 from duequeue.spark.open_bulk import OpenBulk
-from duequeue.spark.options import parse
+from duequeue.spark.options import Options, parse
 from duequeue.spark.session import activate
+from duequeue.spark.write_places import FIRST_WAIT_SECONDS, open_for_writing
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.servers import free_port
 from tests.race.together import PATIENCE
@@ -36,6 +40,22 @@ def sessions(server: PostgresServer, url: str) -> int:
     with psycopg.connect(server.admin_url) as connection:
         (found,) = connection.execute(SESSIONS, [urlsplit(url).path[1:]]).fetchall()
         return int(found[0])
+
+
+def limited(url: str) -> Options:
+    """Return the options of a write to two connections at most."""
+    return parse({"url": url, "queue": "orders", "maxConnections": "2"})
+
+
+@contextmanager
+def hold_places(url: str, count: int) -> Iterator[None]:
+    """Hold the first places for writers of the queue, on one connection."""
+    with OpenBulk(limited(url)) as bulk:
+        first = 603455129 + bulk.store.kind_id
+    with psycopg.connect(url) as connection:
+        for place in range(1, count + 1):
+            connection.execute("SELECT pg_advisory_lock(%s::int, %s)", [first, place])
+        yield
 
 
 def test_a_partition_takes_one_connection_and_an_empty_one_takes_none(
@@ -72,27 +92,60 @@ def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> No
     assert monotonic() - began < 15
 
 
-def test_a_plain_write_waits_for_a_place(spark: SparkSession, on_postgres: str) -> None:
+def test_a_plain_write_waits_for_a_place(
+    spark: SparkSession, postgres_server: PostgresServer, on_postgres: str
+) -> None:
     """Others hold both places, and give them up in the end."""
-    given = {"url": on_postgres, "queue": "orders", "maxConnections": "2"}
 
     def write() -> None:
         activate(spark)
-        save(messages(spark, 10), on_postgres, maxConnections="2")
+        save(messages(spark, 10).coalesce(1), on_postgres, maxConnections="2")
 
     with ThreadPoolExecutor(1) as thread:
-        with psycopg.connect(on_postgres) as other:
-            for place in (1, 2):
-                other.execute("SELECT pg_advisory_lock(603455129 + 1, %s)", [place])
-            with OpenBulk(parse(given)) as bulk:
-                assert not bulk.run(partial(bulk.store.take_write_place, 2))
-                assert bulk.run(partial(bulk.store.take_write_place, 3))
+        with hold_places(on_postgres, 2):
+            before = sessions(postgres_server, on_postgres)
             writing = thread.submit(write)
-            with pytest.raises(TimeoutError):
-                writing.result(timeout=3)
+            until(lambda: sessions(postgres_server, on_postgres) >= before + 3)
+            assert not writing.done(), "it connects again and again, but finds no place"
         writing.result(timeout=PATIENCE)
     with Queue.open(on_postgres, "orders") as queue:
         assert queue.stats().due == 10
+
+
+def test_places_are_numbered(on_postgres: str) -> None:
+    with hold_places(on_postgres, 2), OpenBulk(limited(on_postgres)) as bulk:
+        assert not bulk.run(partial(bulk.store.take_write_place, 2))
+        assert bulk.run(partial(bulk.store.take_write_place, 3))
+
+
+def test_the_first_connections_of_many_partitions_are_spread(on_postgres: str) -> None:
+    pauses: list[float] = []
+    for _ in range(20):
+        open_for_writing(limited(on_postgres), pauses.append).close()
+    assert len(set(pauses)) == 20
+    assert all(0 <= pause <= FIRST_WAIT_SECONDS for pause in pauses)
+    open_for_writing(parse({"url": on_postgres, "queue": "orders"}), pauses.append).close()
+    assert len(pauses) == 20, "without a limit, no partition waits"
+
+
+def test_an_error_while_a_place_is_taken_closes_the_connection(
+    on_postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[OpenBulk] = []
+
+    def fail(*_: object) -> None:
+        raise StoreUnavailable("the server is shutting down")
+
+    def close(bulk: OpenBulk) -> None:
+        closed.append(bulk)
+        really_close(bulk)
+
+    really_close = OpenBulk.close
+    monkeypatch.setattr(OpenBulk, "run", fail)
+    monkeypatch.setattr(OpenBulk, "close", close)
+    with pytest.raises(StoreUnavailable):
+        open_for_writing(limited(on_postgres), lambda _: None)
+    assert len(closed) == 1
 
 
 def test_behind_a_pooler_connections_are_limited_there() -> None:

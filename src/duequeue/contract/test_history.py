@@ -362,6 +362,20 @@ def test_the_time_ends_when_the_handler_settles_the_message_itself(
     assert (settled.outcome, settled.handler_time) == (outcome, SECOND)
 
 
+def test_the_time_ends_when_the_handler_acks_many_messages(
+    queue: QueueFace, stage: Stage, consume: Consume, clock: ManualClock
+) -> None:
+    queue.offer("a", 1)
+    with consume(queue):
+        scene = stage.next()
+        clock.advance(SECOND)
+        assert queue.ack_many([scene.delivery]) == 1
+        clock.advance(HOUR)
+        scene.end()
+    settled = settled_in(queue)
+    assert (settled.outcome, settled.handler_time) == (ACKED, SECOND)
+
+
 def test_a_message_that_was_polled_has_no_handler_time(queue: QueueFace) -> None:
     queue.offer("a", 1)
     assert claim(queue).ack()

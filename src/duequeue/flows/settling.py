@@ -28,7 +28,12 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
                 f"deliveries must come from the queue {context.name!r}; "
                 f"{message.key!r} comes from {message.queue_name!r}"
             )
-    return _ack(context, [message.lease for message in messages])
+    leases = []
+    for message in messages:
+        if message.handler_began is not None:
+            message.handler_ended(context.now())
+        leases.append(message.lease)
+    return _ack(context, leases)
 
 
 def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:

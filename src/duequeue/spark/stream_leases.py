@@ -87,6 +87,7 @@ class StreamLeases:
     def close(self) -> None:
         """Stop extending the leases, and close the connections."""
         self._heartbeat.stop()
+        self._report.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._bulk.close()
 
@@ -113,7 +114,7 @@ class StreamLeases:
         return batch
 
     def _lease(self, sequence: int, limit: int) -> StreamBatch | None:
-        if not self._admission.admits(self._count):
+        if not self._admission.admits(self._count) and not self._holds(sequence):
             return None
         now = self._bulk.now()
         lease = partial(
@@ -129,6 +130,11 @@ class StreamLeases:
         if batch is not None:
             self._admission.leased()
         return batch
+
+    def _holds(self, sequence: int) -> bool:
+        """Return whether a batch was leased already, as it is if an earlier run leased it ahead."""
+        first = self._bulk.run(partial(self._bulk.store.first_batch, self._consumer))
+        return first is not None and first.sequence == sequence
 
     def _count(self, most: int) -> Backlog:
         now = self._bulk.now()

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from duequeue.codec import CODECS
+from duequeue.errors import DueQueueError
 from duequeue.flows.settling import storable
 from duequeue.instants import from_millis, span_to_millis
 from duequeue.port.bulk import BatchId
@@ -97,11 +98,20 @@ class Handling:
             return Released(timedelta(0))
 
     def _note(self, rows: list[dict[str, Any]], times: dict[str, int]) -> None:
-        """Note how long the handler took; the ack of the batch will add it to the history."""
+        """Note how long the handler took; the ack of the batch will add it to the history.
+
+        An error is only logged, because it would make Spark call the handlers again.
+        """
         handled = {row["lease"]["id"]: times[row["key"]] for row in rows if row["key"] in times}
-        if handled:
+        if not handled:
+            return
+        try:
             with OpenBulk(self.options) as bulk:
                 bulk.run(partial(bulk.store.note_handled, _batch_of(rows[0]), handled))
+        except DueQueueError as error:
+            logger.warning(
+                "could not note how long the handler took for %d messages: %s", len(handled), error
+            )
 
     def _settle(self, failed: list[tuple[dict[str, Any], Verdict]], times: dict[str, int]) -> None:
         """Release or bury failed messages now; the ack of their batch will then skip them."""
