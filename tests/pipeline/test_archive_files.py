@@ -148,5 +148,23 @@ def test_old_days_are_removed_as_a_whole(
     done = archive(spark, url=url, folder=folder, clock=clock, keep=3 * DAY)
     assert done.expired == [START.date() + DAY]
     assert {each.name for each in folder.iterdir()} == {"_lock", "day=2026-03-03"}
-    with pytest.raises(ValueError, match="keep must be at least one day"):
-        archive(spark, url=url, folder=folder, keep=timedelta(hours=23))
+
+
+@pytest.mark.parametrize("keep", [timedelta(hours=23), timedelta(days=1_000_000)])
+def test_a_wrong_age_is_refused_before_anything_is_done(
+    spark: SparkSession, url: str, folder: Path, keep: timedelta
+) -> None:
+    with pytest.raises(ValueError, match=r"keep must be at least one day and at most \d+ days"):
+        archive(spark, url=url, folder=folder, keep=keep)
+    assert not folder.exists()
+
+
+def test_folders_that_are_not_days_are_left_alone(
+    spark: SparkSession, url: str, queue: Queue[Any], folder: Path
+) -> None:
+    settle(queue, "a")
+    names = {"day=backup", "day=20260301", "day=2026-02-30"}
+    for name in names:
+        (folder / name).mkdir(parents=True)
+    archive(spark, url=url, folder=folder, clock=ManualClock(START + 40 * DAY), keep=DAY)
+    assert {each.name for each in folder.iterdir()} == {"_lock", *names}
