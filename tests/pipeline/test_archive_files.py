@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from duequeue import ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.pipeline import archive
-from duequeue.pipeline.archiving import layout, parquet_target
+from duequeue.pipeline.archiving import layout
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
 from tests.pipeline.settling import in_archive, settle
@@ -118,53 +118,8 @@ def test_archives_with_other_timestamps_and_without_a_column_stay_readable(
     ]
 
 
-@pytest.fixture
-def hourly(spark: SparkSession, url: str, queue: Queue[Any], folder: Path) -> list[Any]:
-    """An archive of many small files, and its rows."""
-    for number in range(parquet_target.MANY_FILES):
-        settle(queue, f"a{number}")
-        archive(spark, url=url, folder=folder, clock=ManualClock(START), include_today=True)
-    assert len(files(folder)) == parquet_target.MANY_FILES
-    return in_archive(spark, folder)
-
-
-def test_small_files_of_a_day_that_is_over_are_joined(
-    spark: SparkSession, url: str, folder: Path, hourly: list[Any]
-) -> None:
-    manifests = len(list(folder.glob("day=*/_manifest-*.json")))
-    with Folder(spark, folder).being_read():
-        archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY))
-        assert len(files(folder)) == parquet_target.MANY_FILES, "somebody reads them"
-    archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY))
-    assert len(files(folder)) == 1
-    assert in_archive(spark, folder) == hourly
-    assert len(list(folder.glob("day=*/_manifest-*.json"))) == manifests
-
-
 class Crash(BaseException):
     """Stands for the end of the process."""
-
-
-@pytest.mark.parametrize("call", [1, 3, 6])
-def test_a_crash_while_files_are_joined_loses_no_row(
-    spark: SparkSession, url: str, folder: Path, hourly: list[Any], call: int
-) -> None:
-    """The calls delete expired days, staged files, the old files and the manifest."""
-    delete, calls = Folder.delete, iter(range(-2, 100))
-
-    def crash(self: Folder, name: str) -> None:
-        if next(calls) == call:
-            raise Crash
-        delete(self, name)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Folder, "delete", crash)
-        with pytest.raises(Crash):
-            archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY))
-    archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY))
-    assert in_archive(spark, folder) == hourly
-    assert len(files(folder)) == 1
-    assert {each.name for each in folder.iterdir()} == {"_lock", f"day={FIRST}"}
 
 
 def test_old_days_are_removed_as_a_whole(
@@ -193,5 +148,23 @@ def test_old_days_are_removed_as_a_whole(
     done = archive(spark, url=url, folder=folder, clock=clock, keep=3 * DAY)
     assert done.expired == [START.date() + DAY]
     assert {each.name for each in folder.iterdir()} == {"_lock", "day=2026-03-03"}
-    with pytest.raises(ValueError, match="keep must be at least one day"):
-        archive(spark, url=url, folder=folder, keep=timedelta(hours=23))
+
+
+@pytest.mark.parametrize("keep", [timedelta(hours=23), timedelta(days=1_000_000)])
+def test_a_wrong_age_is_refused_before_anything_is_done(
+    spark: SparkSession, url: str, folder: Path, keep: timedelta
+) -> None:
+    with pytest.raises(ValueError, match=r"keep must be at least one day and at most \d+ days"):
+        archive(spark, url=url, folder=folder, keep=keep)
+    assert not folder.exists()
+
+
+def test_folders_that_are_not_days_are_left_alone(
+    spark: SparkSession, url: str, queue: Queue[Any], folder: Path
+) -> None:
+    settle(queue, "a")
+    names = {"day=backup", "day=20260301", "day=2026-02-30"}
+    for name in names:
+        (folder / name).mkdir(parents=True)
+    archive(spark, url=url, folder=folder, clock=ManualClock(START + 40 * DAY), keep=DAY)
+    assert {each.name for each in folder.iterdir()} == {"_lock", *names}

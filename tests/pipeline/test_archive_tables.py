@@ -11,6 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from duequeue import History, ManualClock, MissingExtra, Queue
@@ -65,6 +67,53 @@ def test_rows_move_into_a_table_once(
         ("2026-03-01", "orders", key) for key in ("a", "b", "late")
     ]
     assert in_database(url) == []
+
+
+def test_rows_that_were_counted_are_released(
+    spark: SparkSession,
+    url: str,
+    queue: Queue[Any],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = TableTarget(spark, "parquet", str(folder), by_path=True)
+    monkeypatch.setattr(job, "_target", lambda *_: target)
+    settle(queue, "a")
+    context: Any = spark.sparkContext
+    java = context._jsc  # noqa: SLF001 - only Java lists them
+    before = set(java.getPersistentRDDs())
+    archive(spark, url=url, folder=folder, clock=ManualClock(NEXT_DAY))
+    assert set(java.getPersistentRDDs()) <= before
+
+
+def test_a_name_cannot_change_what_is_deleted(
+    spark: SparkSession, catalog: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {catalog}.history (day date) USING parquet")
+    asked: list[str] = []
+    sql = SparkSession.sql
+
+    def noted(self: SparkSession, query: str, args: Any = None) -> Any:
+        asked.append(query)
+        return sql(self, query, args)
+
+    monkeypatch.setattr(SparkSession, "sql", noted)
+    # Spark takes this for the name of the table, because the rest is a comment.
+    target = TableTarget(spark, "parquet", f"{catalog}.history --", by_path=False)
+    with pytest.raises(AnalysisException) as raised:  # Parquet tables cannot delete
+        target.remove_before(date(2026, 3, 1))
+    assert raised.value.getCondition() == "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+    assert catalog not in asked[0]
+
+
+def test_a_path_without_a_table_has_no_rows(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = TableTarget(spark, "parquet", str(folder), by_path=True)
+    assert target.rows(date.min, date.max) is None
+    # Delta's own name for the same error.
+    monkeypatch.setattr(CapturedException, "getCondition", lambda _: "DELTA_PATH_DOES_NOT_EXIST")
+    assert target.rows(date.min, date.max) is None
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])

@@ -81,12 +81,12 @@ class JavaFiles:
 
     def names(self, name: str) -> list[str]:
         """List an existing folder."""
-        return list(self.sizes(name))
+        return [each.getPath().getName() for each in self._files.listStatus(self._at(name))]
 
     def sizes(self, name: str) -> dict[str, int]:
         """Return the size of each file in an existing folder, in bytes."""
         found = self._files.listStatus(self._at(name))
-        return {each.getPath().getName(): int(each.getLen()) for each in found}
+        return {each.getPath().getName(): int(each.getLen()) for each in found if each.isFile()}
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""
@@ -144,14 +144,11 @@ class ArrowFiles:
 
     def names(self, name: str) -> list[str]:
         """List an existing folder, without the checksums that Spark writes next to local files."""
-        return list(self.sizes(name))
+        return [each.base_name for each in self._listed(name)]
 
     def sizes(self, name: str) -> dict[str, int]:
         """Return the size of each file in an existing folder, in bytes."""
-        found = self._files.get_file_info(fs.FileSelector(self._at(name)))
-        return {
-            each.base_name: each.size or 0 for each in found if not each.base_name.endswith(".crc")
-        }
+        return {each.base_name: each.size for each in self._listed(name) if each.is_file}
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""
@@ -184,6 +181,10 @@ class ArrowFiles:
     def here(self, name: str) -> Path:
         """Return where a name is on this machine, if the folder is local."""
         return Path(self._at(name))
+
+    def _listed(self, name: str) -> list[fs.FileInfo]:
+        found = self._files.get_file_info(fs.FileSelector(self._at(name)))
+        return [each for each in found if not each.base_name.endswith(".crc")]
 
     def _kind(self, name: str) -> fs.FileType:
         return self._files.get_file_info(self._at(name)).type

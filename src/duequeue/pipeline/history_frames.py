@@ -8,6 +8,7 @@ from pyspark.sql.types import DateType, StructType
 from duequeue.backends import absolute
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_source import SETTLED, HistorySource
+from duequeue.pipeline.joined_files import left_out
 from duequeue.port.history_table import DayBounds
 
 ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
@@ -28,10 +29,25 @@ def live_rows(spark: SparkSession, url: str, day: date, bounds: DayBounds) -> Da
 
 def archived_rows(spark: SparkSession, folder: Folder, first: date, last: date) -> DataFrame:
     """Read the days of an archive; the schema keeps queue names that look like numbers as text."""
-    days = [name for name in folder.names() if day_folder(first) <= name <= day_folder(last)]
+    days = [day_folder(day) for day in days_of(folder) if first <= day <= last]
     if not days:
         return spark.createDataFrame([], ARCHIVED)
-    return files_of(spark, folder, days)
+    return files_of(spark, folder, _without(folder, days, left_out(folder)))
+
+
+def _without(folder: Folder, days: list[str], hidden: set[str]) -> list[str]:
+    """Return the days, or instead the files of a day of which some are left out."""
+    partial = {name.partition("/")[0] for name in hidden}
+    found = [day for day in days if day not in partial]
+    for day in partial.intersection(days):
+        queues = [f"{day}/{queue}" for queue in folder.names(day) if _is_visible(queue)]
+        files = [f"{at}/{name}" for at in queues for name in folder.names(at) if _is_visible(name)]
+        found += [file for file in files if file not in hidden]
+    return found
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith(("_", "."))
 
 
 def files_of(spark: SparkSession, folder: Folder, names: list[str]) -> DataFrame:
@@ -41,9 +57,16 @@ def files_of(spark: SparkSession, folder: Folder, names: list[str]) -> DataFrame
 
 
 def days_of(folder: Folder) -> list[date]:
-    """List the days that an archive has."""
-    names = [name.removeprefix(_DAY) for name in folder.names() if name.startswith(_DAY)]
-    return [date.fromisoformat(name) for name in names]
+    """List the days that an archive has; folders with other names are not ours."""
+    return [day for name in folder.names() if (day := _day_of(name)) is not None]
+
+
+def _day_of(name: str) -> date | None:
+    try:
+        day = date.fromisoformat(name.removeprefix(_DAY))
+    except ValueError:
+        return None
+    return day if name == day_folder(day) else None
 
 
 def day_folder(day: date) -> str:

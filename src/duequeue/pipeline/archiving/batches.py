@@ -12,12 +12,11 @@ from datetime import date
 from uuid import uuid4
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from duequeue.pipeline.archiving.layout import arranged, write_files
+from duequeue.pipeline.archiving.layout import write_counted
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import day_folder
-from duequeue.pipeline.history_source import SETTLED
 from duequeue.port.history_table import DayBounds
 
 STAGING = "_staging"
@@ -26,21 +25,19 @@ MANIFEST = f"{STAGING}/manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What one batch adds to a day of the archive, and which files it replaces."""
+    """What one batch adds to a day of the archive."""
 
     day: date
     rows: int
     first_id: int
     last_id: int
     rows_by_queue: dict[str, int]
-    replaces: list[str] = []
 
 
 class Batches:
     """Takes batches into one archive, one at a time."""
 
-    def __init__(self, spark: SparkSession, folder: Folder) -> None:
-        self._spark = spark
+    def __init__(self, folder: Folder) -> None:
         self._folder = folder
 
     def recover(self) -> Manifest | None:
@@ -53,10 +50,7 @@ class Batches:
     def stage(self, rows: DataFrame, bounds: DayBounds) -> dict[str, int]:
         """Write rows, and count the written ones by queue."""
         self.discard()
-        path = self._folder.of(ROWS)
-        write_files(arranged(rows, bounds), path)
-        written = self._spark.read.schema(SETTLED).parquet(path)
-        return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
+        return write_counted(rows, bounds, self._folder.of(ROWS))
 
     def seal(self, manifest: Manifest) -> None:
         """Declare the staged rows complete; from now on they will get into the archive.
@@ -68,23 +62,14 @@ class Batches:
         self._folder.write(MANIFEST, content)
 
     def publish(self) -> Manifest:
-        """Move the sealed rows into place; after an interruption, move the rest of them.
-
-        Files that they replace are deleted last, and the manifest stays until then. It is then
-        deleted too, because earlier manifests already count the rows of those files.
-        """
+        """Move the sealed rows into place; after an interruption, move the rest of them."""
         manifest = msgspec.json.decode(self._folder.read(MANIFEST), type=Manifest)
         day = day_folder(manifest.day)
         for queue in self._folder.names(ROWS):
             if queue.startswith("queue="):
                 for file in self._folder.names(f"{ROWS}/{queue}"):
                     self._folder.move(f"{ROWS}/{queue}/{file}", f"{day}/{queue}/{file}")
-        if manifest.replaces:
-            for file in manifest.replaces:
-                self._folder.delete(file)
-            self._folder.delete(MANIFEST)
-        else:
-            self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
+        self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
         self.discard()
         return manifest
 

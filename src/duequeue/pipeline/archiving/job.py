@@ -52,14 +52,14 @@ def archive(
     "delta", `folder` is the path of a table, and with "iceberg", its name. With `keep`, older days
     are removed from the archive.
     """
-    days_kept = _checked_keep(keep)
-    bulk_backend_for(absolute(url))  # raises if the URL is wrong
     watch, reporter = clock or SystemClock(), progress or NoProgress()
+    today = watch.now().astimezone(UTC).date()
+    days_kept = _checked_keep(keep, today)
+    bulk_backend_for(absolute(url))  # raises if the URL is wrong
     target = _target(spark, form, folder)
     with History.open(url, clock=watch) as history, target.locked():
         run = _Run(spark, url, history, target, reporter)
         rows_by_day = target.recover()
-        today = watch.now().astimezone(UTC).date()
         unfinished = []
         for day in sorted({found.day for found in history.days()}):
             if day < today or (day == today and include_today):
@@ -72,9 +72,10 @@ def archive(
     return Archived(target.path, rows_moved, sorted(rows_by_day), unfinished, expired)
 
 
-def _checked_keep(keep: timedelta | None) -> timedelta | None:
-    if keep is not None and keep < timedelta(days=1):
-        raise ValueError(f"keep must be at least one day, not {keep}")
+def _checked_keep(keep: timedelta | None, today: date) -> timedelta | None:
+    most = today - date.min
+    if keep is not None and not timedelta(days=1) <= keep <= most:
+        raise ValueError(f"keep must be at least one day and at most {most.days} days, not {keep}")
     return keep
 
 

@@ -7,6 +7,7 @@ from math import ceil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from duequeue.pipeline.history_source import SETTLED
 from duequeue.port.history_table import DayBounds
 
 # About how many rows a file has at most. More would make few large files, fewer many small ones.
@@ -26,7 +27,14 @@ def arranged(rows: DataFrame, bounds: DayBounds) -> DataFrame:
     return rows.repartition("queue", piece).sortWithinPartitions("queue", "settled_at", "id")
 
 
-def write_files(rows: DataFrame, path: str) -> None:
+def write_counted(rows: DataFrame, bounds: DayBounds, path: str) -> dict[str, int]:
+    """Write Parquet files, and count the written rows by queue."""
+    _write_files(arranged(rows, bounds), path)
+    written = rows.sparkSession.read.schema(SETTLED).parquet(path)
+    return {row["queue"]: row["count"] for row in written.groupBy("queue").count().collect()}
+
+
+def _write_files(rows: DataFrame, path: str) -> None:
     """Write Parquet files by queue."""
     writer = rows.write.partitionBy("queue").option("compression", "zstd")
     with _microseconds(rows.sparkSession):

@@ -26,6 +26,9 @@ FORMATS = {
     "iceberg": TableFormat(by_path=False, package="org.apache.iceberg:iceberg-spark-runtime"),
 }
 
+# The errors of Spark and Delta for a path without a table.
+NO_TABLE = {"PATH_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
+
 
 class TableTarget:
     """A table with a partition for each day and queue; see `Target`."""
@@ -65,28 +68,39 @@ class TableTarget:
 
     def add(self, day: date, rows: DataFrame, bounds: DayBounds, there: int) -> int | None:
         """Keep the rows on the executors, count them, and append them in one commit."""
-        kept = rows.withColumn("day", F.lit(day)).localCheckpoint()
-        copied = kept.count()
-        if copied + there != bounds.rows:
-            return None
-        if copied:
-            ordered = kept.repartition("queue").sortWithinPartitions("queue", "settled_at", "id")
-            writer = ordered.write.format(self._form).mode("append").partitionBy("day", "queue")
-            writer = writer.option("mergeSchema", "true")  # a later version may have more columns
-            if self._by_path:
-                writer.save(self.path)
-            else:
-                writer.saveAsTable(self.path)
-        return copied
+        kept = rows.withColumn("day", F.lit(day)).persist()
+        try:
+            copied = kept.count()
+            if copied + there != bounds.rows:
+                return None
+            if copied:
+                self._append(kept)
+            return copied
+        finally:
+            kept.unpersist()
+
+    def _append(self, rows: DataFrame) -> None:
+        ordered = rows.repartition("queue").sortWithinPartitions("queue", "settled_at", "id")
+        writer = ordered.write.format(self._form).mode("append").partitionBy("day", "queue")
+        writer = writer.option("mergeSchema", "true")  # a later version may have more columns
+        if self._by_path:
+            writer.save(self.path)
+        else:
+            writer.saveAsTable(self.path)
 
     def compact(self, today: date) -> None:
         """Leave it to the table's own maintenance."""
 
     def remove_before(self, day: date) -> list[date]:
         """Delete whole partitions, in one commit of the table."""
-        name = f"{self._form}.`{self.path}`" if self._by_path else self.path
+        quoted = self.path.replace("`", "``")
+        name = f"{self._form}.`{quoted}`" if self._by_path else self.path
         if self.rows(date.min, date.max) is not None:
-            self._spark.sql(f"DELETE FROM {name} WHERE day < DATE '{day.isoformat()}'")  # noqa: S608 - both are ours
+            # The name comes from the user. As an argument it can be a name and nothing else.
+            self._spark.sql(
+                "DELETE FROM IDENTIFIER(:name) WHERE day < CAST(:day AS date)",
+                args={"name": name, "day": day.isoformat()},
+            )
         return []
 
     def _is_named(self) -> bool:
@@ -96,7 +110,7 @@ class TableTarget:
         try:
             return self._spark.read.format(self._form).load(self.path)
         except AnalysisException as error:
-            if error.getCondition() in {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}:
+            if error.getCondition() in NO_TABLE:
                 return None
             raise
 
