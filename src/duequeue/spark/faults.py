@@ -66,8 +66,8 @@ def _payload_faults(payloads: pa.Array, *, only_json: bool) -> Iterator[Fault]:
 
 def _json_faults(payloads: pa.Array, not_json: pa.Array) -> Iterator[Fault]:
     not_finite = pc.and_(not_json, pc.match_substring_regex(payloads, _NOT_FINITE))
-    remedy = "replace it, for example by null"
-    yield Fault("payload", not_finite, "contains NaN or infinity, which is not JSON,", remedy)
+    remedy = "JSON has neither, so replace it, for example by null"
+    yield Fault("payload", not_finite, "contains NaN or infinity", remedy)
     remedy = "use to_json(…), or the option codec=text for plain text"
     yield Fault("payload", not_json, "is not JSON", remedy)
 
