@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from duequeue import Queue
 from duequeue.spark import offer
+from duequeue.spark.options import parse
+from duequeue.spark.written_rows import check_columns
 from tests.spark.frames import PAST, rows, session_in
 from tests.spark.streams import run_through, to_files
 
@@ -89,3 +92,51 @@ def test_columns_are_refused_for_other_codecs_and_types(spark: SparkSession, url
         read(spark, url, "bigint")
     with pytest.raises(PySparkException, match="'payload' cannot contain the type"):
         read(spark, url, "d interval day to second").collect()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "struct(double('NaN') n, 1 m)",
+        "array(1, float('Infinity'))",
+        "map('x', named_struct('n', double('-Infinity')))",
+    ],
+)
+def test_numbers_that_json_cannot_hold_are_refused(
+    spark: SparkSession, queue: Queue[Any], url: str, payload: str
+) -> None:
+    words = (
+        "column 'payload' contains NaN or infinity in the row with the key 'a': JSON has neither"
+    )
+    with pytest.raises(PySparkException, match=words):
+        offered(spark, url, payload)
+    assert queue.stats().total == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("map<decimal(5,2),int>", r"not decimal\(5,2\)"),
+        ("struct<a: array<map<boolean,int>>>", "not boolean"),
+        ("map<string,map<struct<n: int>,int>>", "not struct<n:int>"),
+        ("map<double,int>", "not double"),
+    ],
+)
+def test_keys_that_json_cannot_hold_are_refused_before_the_job_runs(
+    spark: SparkSession,  # parses the types
+    kind: str,
+    words: str,
+) -> None:
+    schema = StructType.fromDDL(f"key string, payload {kind}, due_at timestamp")
+    assert isinstance(schema, StructType)
+    with pytest.raises(TypeError, match=f"'payload' has a map whose keys must be .*{words}"):
+        check_columns(schema, parse({"url": "sqlite:////queue.db", "queue": "orders"}))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_keys_that_json_holds_as_text(spark: SparkSession, queue: Queue[Any], url: str) -> None:
+    offered(spark, url, "struct(map(1, 'n') numbers, map(date'2020-01-01', 'd') days)")
+    message = queue.read("a")
+    assert message is not None
+    assert message.payload == {"numbers": {"1": "n"}, "days": {"2020-01-01": "d"}}

@@ -11,6 +11,8 @@ from duequeue.headers import MAX_HEADERS_BYTES, encode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_KEY_LENGTH, MAX_PAYLOAD_BYTES
 
+_NOT_FINITE = r"[\[:]\s*(NaN|-?Infinity)\s*[,\]}]|,\s*(NaN|-?Infinity)\s*[,\]]"
+
 _decode_json = JsonCodec().decode
 
 
@@ -58,8 +60,16 @@ def _payload_faults(payloads: pa.Array, *, only_json: bool) -> Iterator[Fault]:
     if only_json:
         # A consumer would bury a payload that is not JSON as soon as it polls it.
         wrong = [payload is not None and not _is_json(payload) for payload in payloads.to_pylist()]
-        remedy = "use to_json(…), or the option codec=text for plain text"
-        yield Fault("payload", pa.array(wrong, pa.bool_()), "is not JSON", remedy)
+        if any(wrong):
+            yield from _json_faults(payloads, pa.array(wrong, pa.bool_()))
+
+
+def _json_faults(payloads: pa.Array, not_json: pa.Array) -> Iterator[Fault]:
+    not_finite = pc.and_(not_json, pc.match_substring_regex(payloads, _NOT_FINITE))
+    remedy = "JSON has neither, so replace it, for example by null"
+    yield Fault("payload", not_finite, "contains NaN or infinity", remedy)
+    remedy = "use to_json(…), or the option codec=text for plain text"
+    yield Fault("payload", not_json, "is not JSON", remedy)
 
 
 def _are_not_text(keys: pa.Array) -> pa.Array:

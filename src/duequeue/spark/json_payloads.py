@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from math import isfinite, isnan
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 import msgspec
@@ -25,7 +26,10 @@ _PLAIN: dict[str, Any] = {
 
 
 def as_json(column: pa.Array) -> pa.Array:
-    """Encode a column of structs, maps, lists or variants as JSON; nulls inside it are kept."""
+    """Encode a column of structs, maps, lists or variants as JSON; nulls inside it are kept.
+
+    NaN and infinity are written as such. That is not JSON, so `faults` finds these rows.
+    """
     plain = _plain(column.type)
     encode = msgspec.json.Encoder(decimal_format="number").encode
     encoded = [None if value is None else encode(plain(value)) for value in column.to_pylist()]
@@ -80,6 +84,8 @@ def _plain(kind: pa.DataType) -> Convert:
         return _unless_null(_json_of_variant)
     if pa.types.is_timestamp(kind) and kind.tz:  # equal in every time zone of a session
         return _unless_null(lambda instant: instant.astimezone(UTC))
+    if pa.types.is_floating(kind):
+        return _unless_null(_visible)
     return _inside(kind, _plain)
 
 
@@ -110,6 +116,15 @@ def _inside(kind: pa.DataType, convert: Callable[[pa.DataType], Convert]) -> Con
 
 def _unless_null(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
+
+
+def _visible(number: float) -> float | msgspec.Raw:
+    """Return the number, or its name if msgspec would write null instead of it."""
+    if isfinite(number):
+        return number
+    if isnan(number):
+        return msgspec.Raw(b"NaN")
+    return msgspec.Raw(b"Infinity" if number > 0 else b"-Infinity")
 
 
 def _json_of_variant(value: dict[str, bytes]) -> msgspec.Raw:

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     DataType,
+    DateType,
+    IntegralType,
     LongType,
     MapType,
     StringType,
@@ -33,6 +36,7 @@ _COLUMNS: dict[str, tuple[type[DataType], ...]] = {
     "headers": (MapType,),
     "replace": (BooleanType,),
 }
+_KEYS = (StringType, IntegralType, DateType, TimestampType, TimestampNTZType, BinaryType)
 _NOT_JSON = ("text", "bytes")
 # An INSERT into a view that names only some columns has nulls in the others.
 _READ_ONLY = tuple(name for name in COLUMNS if name not in _COLUMNS)
@@ -85,8 +89,26 @@ def _check_type(name: str, kind: DataType, options: Options) -> None:
             f"column 'payload' must be string or binary for the codec {options.codec}, "
             f"not {kind.simpleString()}"
         )
+    if name == "payload":
+        _check_keys(kind)
     if not fits:
         raise TypeError(f"column {name!r} must be {_EXPECTED[name]}, not {kind.simpleString()}")
+
+
+def _check_keys(kind: DataType) -> None:
+    """Raise if a map inside a payload has keys that do not come back from the names of JSON."""
+    if isinstance(kind, MapType):
+        if not isinstance(kind.keyType, _KEYS):
+            raise TypeError(
+                "column 'payload' has a map whose keys must be strings, integers, dates, "
+                f"timestamps or binary to become JSON, not {kind.keyType.simpleString()}"
+            )
+        _check_keys(kind.valueType)
+    elif isinstance(kind, ArrayType):
+        _check_keys(kind.elementType)
+    elif isinstance(kind, StructType):
+        for field in kind.fields:
+            _check_keys(field.dataType)
 
 
 def _maps_strings(kind: MapType) -> bool:
@@ -113,7 +135,8 @@ def prepared(chunk: pa.RecordBatch, options: Options) -> pa.RecordBatch:
         if name in chunk.schema.names and chunk[name].null_count < chunk.num_rows:
             raise _unwritable(name)
     columns = columns_of(chunk)
-    for fault in faults(columns, only_json=options.only_json):
+    only_json = options.only_json or pa.types.is_nested(chunk["payload"].type)
+    for fault in faults(columns, only_json=only_json):
         _refuse(fault, columns["key"])
     upsert = pa.repeat(options.mode == "upsert", chunk.num_rows)
     rows = {"replace": upsert, **columns, "headers": _headers(columns.get("headers"), chunk)}
