@@ -4,6 +4,7 @@ A process has either sessions of Connect or sessions with Java, so this needs it
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,17 @@ def run_jobs(spark: SparkSession, folder: Path) -> dict[str, Any]:
         "replayed": replayed.offered,
         "moved": moved,
         "read": sorted((row["key"], row["payload"]) for row in read.collect()),
-        "not shared": _refused(spark, url),
+        "not shared": _refused(spark, url, folder),
+        "left": (folder / "elsewhere").exists(),
         "progress": steps.seen,
     }
 
 
-def _refused(spark: SparkSession, url: str) -> str:
+def _refused(spark: SparkSession, url: str, folder: Path) -> str:
     """Archive to a folder that is a different one for the server, and return the error."""
+    os.chdir(folder)
     try:
-        archive(spark, url=url, folder="/proc/self/cwd/elsewhere")
+        archive(spark, url=url, folder="/proc/self/cwd/elsewhere/history")
     except (ValueError, PySparkException) as error:
         return str(error)
     return ""

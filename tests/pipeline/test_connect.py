@@ -51,5 +51,6 @@ def test_every_job_runs_on_spark_connect(server: str, tmp_path: Path) -> None:
         "replayed": [2, 0, 0],
         "moved": [2, 0],
         "read": [["a", '{"attempts":1}'], ["c", '{"attempts":1}']],
+        "left": False,
     }
     assert "counting True" in progress, "the server's own reports arrive"

@@ -114,9 +114,9 @@ class Folder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out during the block, on file systems that can lock a file."""
-        self._files.make_folder("")
         if is_connect(self._spark):
             self._check_shared()
+        self._files.make_folder("")
         if not self._files.is_local:
             yield
             return
@@ -166,17 +166,25 @@ class Folder:
 
     def _check_shared(self) -> None:
         """Raise if the server of Spark Connect has another folder under this path."""
-        mark = f"_shared-{uuid4().hex}"
-        self._files.write(mark, b"")
+        place, mark = self._existing(), f"_shared-{uuid4().hex}"
+        files = open_files(self._spark, place or "/")
+        files.write(mark, b"")
         try:
-            self._spark.read.text(self.of(mark)).isEmpty()
+            self._spark.read.text(f"{place}/{mark}").isEmpty()
         except AnalysisException:
             raise ValueError(
                 f"{self._argument} {self.path} is not the same folder on the server of Spark "
                 "Connect as in this process: give a folder that both share"
             ) from None
         finally:
-            self._files.delete(mark)
+            files.delete(mark)
+
+    def _existing(self) -> str:
+        """Return this path, or the nearest one above it that exists on this machine."""
+        path = self.path
+        while self._files.is_local and path and not open_files(self._spark, path).has(""):
+            path = _above(path)
+        return path
 
     def _upload(self, file: Path, name: str) -> None:
         self._files.make_folder(_above(name))
