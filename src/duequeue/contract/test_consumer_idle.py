@@ -38,12 +38,17 @@ def have_looked(ledger: Ledger, times: int) -> bool:
     return looks(ledger) >= times
 
 
+def has_claimed(ledger: Ledger, times: int) -> bool:
+    return ledger["next_due"] >= times
+
+
 def waiting_polls(queue: QueueFace, ledger: Ledger) -> list[Poll]:
     """Many polls, each of which has looked and waits."""
     polls = []
     for number in range(1, MANY + 1):
         polls.append(in_background(queue.poll))
-        until(partial(have_looked, ledger, number))
+        # It asks for the next due time once its claim has ended and found nothing.
+        until(partial(has_claimed, ledger, number))
     queue.stats()
     return polls
 
