@@ -8,6 +8,7 @@ from duequeue.pipeline.reporting.words import (
     Expected,
     Reason,
     expectations,
+    figures,
     headline,
     outlook,
     reasons,
@@ -91,3 +92,11 @@ def test_reasons_that_differ_in_numbers_are_one() -> None:
         Reason("orders", "no order 17", 2, NOON + 2 * HOUR),
         Reason("bills", "no order 9", 1, NOON + 3 * HOUR),
     ]
+
+
+def test_the_handler_time_is_shown_if_it_is_known() -> None:
+    found = {**total(9), "delivered": 9, "handling_p50": 7}
+    expected = Expected(0, 0, None, 0)
+    assert ("7 ms", "median handler time") in [each[:2] for each in figures(found, expected)]
+    unknown = figures({**found, "handling_p50": None}, expected)
+    assert "median handler time" not in [each[1] for each in unknown]

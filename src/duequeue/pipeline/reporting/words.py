@@ -132,11 +132,13 @@ def reasons(rows: Sequence[Row]) -> list[Reason]:
 def figures(total: Row, expected: Expected) -> list[Figure]:
     """Return the figures at the top of the page."""
     delivered, again = total["delivered"], total["redelivered"]
+    handler_time = total["handling_p50"]
     return [
         Figure(number(total["settled"]), "settled"),
         Figure(span(total["late_p50"]), "median lateness"),
         Figure(span(total["late_p99"]), "99th percentile of lateness"),
-        Figure(span(total["handling_p50"]), "median handler time"),
+        # Nobody knows it if all messages were polled without a consumer.
+        *([] if handler_time is None else [Figure(span(handler_time), "median handler time")]),
         Figure(share(delivered - again, delivered), "settled at the first attempt"),
         Figure(number(total["buried"]), "buried", bad=total["buried"] > 0),
         Figure(number(expected.overdue), "overdue now", bad=expected.overdue > 0),
