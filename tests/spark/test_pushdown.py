@@ -120,6 +120,12 @@ def test_what_cannot_be_pushed_goes_back_to_spark() -> None:
     assert pushed(*left) == (Conditions(), left)
 
 
+def test_whether_a_payload_is_null_is_for_spark_to_see() -> None:
+    """Read as a column of its own type, it may be null although the database has bytes."""
+    asked = IsNotNull(("payload",))
+    assert pushed(asked) == (Conditions(), [asked])
+
+
 @pytest.mark.parametrize(
     ("prefix", "before"), [("k", "l"), ("a\U0010ffff", "b"), ("\ud7ff", "\ue000")]
 )
