@@ -139,6 +139,13 @@ def test_the_library_does_without_spark() -> None:
     assert finished.stdout.decode().strip() == "set()"
 
 
+def test_the_source_is_imported_without_pandas() -> None:
+    """Every new worker imports the source, and pandas would double the time that this takes."""
+    code = "import sys, pyspark_duequeue; print('pandas' in sys.modules)"
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert finished.stdout.decode().strip() == "False"
+
+
 @pytest.mark.parametrize("package", ["spark", "pipeline"])
 def test_without_spark_it_says_what_to_install(package: str) -> None:
     code = (

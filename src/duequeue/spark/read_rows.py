@@ -51,7 +51,7 @@ LEASE_TYPE = StructType(
         StructField("id", LongType()),
     ]
 )
-_MICROSECONDS = pa.scalar(1000, pa.int64())
+_MICROSECONDS = 1000  # as a number of Arrow, it would import pandas even where nothing is read
 _DUE_AT = "due_at"
 _DELIVER_AT = "deliver_at"
 
