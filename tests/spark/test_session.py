@@ -91,12 +91,12 @@ def test_spark_submit_takes_the_files_of_the_wheel(tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     python.chmod(0o755)
     url = f"sqlite:///{tmp_path}/queue.db"
-    submit = [packages / "pyspark" / "bin" / "spark-submit", "--master", "local[1]"]
-    given = {"PYSPARK_PYTHON": python, "PYTHONPATH": packages, "SPARK_LOCAL_IP": "127.0.0.1"}
+    submit = [str(packages / "pyspark" / "bin" / "spark-submit"), "--master", "local[1]"]
+    given = {"PYSPARK_PYTHON": str(python), "PYTHONPATH": str(packages)}
     finished = subprocess.run(
         [*submit, "--driver-memory", "512m", "--py-files", "duequeue.zip", "nightly.py", url],
         cwd=tmp_path,
-        env={**os.environ, **given},
+        env={**os.environ, **given, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,
