@@ -11,6 +11,7 @@ from duequeue.pipeline.reporting.frames import (
     HOUR,
     by_attempts,
     facts,
+    in_steps,
     measured,
     start_of,
 )
@@ -55,7 +56,7 @@ def counted(spark: SparkSession) -> DataFrame:
         settled("invoices", late=7, handling=0),
         settled("invoices", late=7, handling=None),
     ]
-    return facts(spark.createDataFrame(rows, SCHEMA), HOUR)
+    return in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR)
 
 
 def found(frame: DataFrame, *order: str) -> list[dict[str, Any]]:
@@ -123,7 +124,7 @@ def test_steps_begin_in_utc_whatever_the_session_thinks(spark: SparkSession) -> 
     assert zone is not None
     spark.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
     try:
-        rows = found(facts(frame, HOUR).select("at"), "at")
+        rows = found(in_steps(facts(frame), HOUR).select("at"), "at")
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     assert [row["at"].astimezone(UTC) for row in rows] == [

@@ -1,12 +1,15 @@
 """A session needs no Java of the machine, and no registration of the source."""
 
+import gc
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
+import pyarrow as pa
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -191,3 +194,14 @@ def test_without_spark_it_says_what_to_install(package: str) -> None:
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert finished.stdout.decode().startswith("MissingExtra Spark is missing: pip install")
+
+
+def frozen_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return how many objects the worker leaves out of its searches for garbage."""
+    for _ in batches:
+        yield pa.record_batch({"id": [gc.get_freeze_count()]})
+
+
+def test_workers_do_not_look_for_garbage_in_what_they_imported(spark: SparkSession) -> None:
+    one = spark.range(1).coalesce(1).mapInArrow(frozen_objects, "id long")
+    assert any([row.id for row in one.collect()] > [10_000] for _ in range(5))

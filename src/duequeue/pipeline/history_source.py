@@ -12,6 +12,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType, Tim
 
 from duequeue.history import History
 from duequeue.port.history_table import DayBounds, SettledRow
+from duequeue.spark.read_rows import without_garbage_collection
 
 PART_ROWS = 250_000
 PAGE_ROWS = 10_000
@@ -80,7 +81,7 @@ class HistoryReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one range, page by page."""
         after_id, until_id = partition.value
-        with History.open(self._url, migrate=False) as history:
+        with History.open(self._url, migrate=False) as history, without_garbage_collection():
             while rows := history.day_rows(self._day, after_id, until_id, PAGE_ROWS):
                 yield as_batch(rows)
                 after_id = rows[-1].id
@@ -103,18 +104,20 @@ def queue_and_type(kind: str) -> tuple[str, str]:
 def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
     """Return rows as an Arrow batch for Spark."""
     ids, kinds, keys, due, delivered, settled, attempts, outcomes, handled = zip(*rows, strict=True)
-    names = [queue_and_type(kind) for kind in kinds]
+    # There are few kinds, so each one is split once and not once a row.
+    coded = pa.array(kinds, pa.string()).dictionary_encode()
+    queues, types = zip(*map(queue_and_type, coded.dictionary.to_pylist()), strict=True)
     columns = {
         "id": pa.array(ids, pa.int64()),
         "key": pa.array(keys, pa.string()),
-        "type": pa.array([type_name for _, type_name in names], pa.string()),
+        "type": pa.array(types, pa.string()).take(coded.indices),
         "due_at": _instants(due),
         "delivered_at": _instants(delivered),
         "settled_at": _instants(settled),
         "attempts": pa.array(attempts, pa.int32()),
         "outcome": pa.array(outcomes, pa.string()),
         "handler_ms": pa.array(handled, pa.int64()),
-        "queue": pa.array([name for name, _ in names], pa.string()),
+        "queue": pa.array(queues, pa.string()).take(coded.indices),
     }
     return pa.record_batch(columns)
 

@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 AHEAD_HOURS = 24
 
 
-def facts(settled: DataFrame, step: timedelta) -> DataFrame:
+def facts(settled: DataFrame) -> DataFrame:
     """Return the facts of each settled message that the report counts.
 
     Only messages settled at their first attempt have a lateness, because the history does not
@@ -23,7 +23,7 @@ def facts(settled: DataFrame, step: timedelta) -> DataFrame:
     due, delivered = (F.unix_millis(name) for name in ("due_at", "delivered_at"))
     return settled.select(
         "queue",
-        _start_of(F.col("settled_at"), step).alias("at"),
+        "settled_at",
         "outcome",
         "attempts",
         F.when(F.col("attempts") == 1, delivered - due).alias("late"),
@@ -36,6 +36,11 @@ def span_of(settled: DataFrame) -> timedelta:
     at = F.unix_millis("settled_at")
     (found,) = settled.agg((F.max(at) - F.min(at)).alias("span")).collect()
     return timedelta(milliseconds=found["span"] or 0)
+
+
+def in_steps(counted: DataFrame, step: timedelta) -> DataFrame:
+    """Add to each fact the start of the step of time in which its message was settled."""
+    return counted.withColumn("at", _start_of(F.col("settled_at"), step))
 
 
 def measured(counted: DataFrame, *by: str) -> DataFrame:

@@ -16,7 +16,14 @@ from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
 from duequeue.pipeline.history_source import SETTLED
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
-from duequeue.pipeline.reporting.frames import AHEAD_HOURS, HOUR, facts, span_of, start_of
+from duequeue.pipeline.reporting.frames import (
+    AHEAD_HOURS,
+    HOUR,
+    facts,
+    in_steps,
+    span_of,
+    start_of,
+)
 from duequeue.pipeline.reporting.page import Period, page
 from duequeue.pipeline.reporting.steps import STEPS, fitting_step
 from duequeue.pipeline.reporting.tables import Tables
@@ -65,27 +72,34 @@ def report(
     reporter = progress or NoProgress()
     source = None if archive is None else _existing(spark, archive)
     with source.being_read() if source else nullcontext():
-        with spark_progress(spark, reporter, "reading"):
-            found = _read(spark, source, url, since, now)
-            settled = found.settled.where(F.col("settled_at") >= F.lit(since))
-            period = Period(since, now, step or fitting_step(span_of(settled)))
-        tables = _count(spark, reporter, found, facts(settled, period.step))
+        found = _read(spark, reporter, source, url, since, now)
+        tables, step = _count(spark, reporter, found, step)
     reporter.step("drawing")
     with target.written_locally() if target else nullcontext(Path(folder)) as place:
         names = tables.write(place / "tables")
+        period = Period(since, now, step)
         (place / PAGE).write_text(page(tables, names, period, _sources(archive, url)), "utf-8")
     written = target.of(PAGE) if target else Path(folder) / PAGE
     return Report(written, tables.total["settled"][0].as_py())
 
 
-def _count(spark: SparkSession, reporter: Progress, found: "Found", counted: DataFrame) -> Tables:
-    """Let Spark count, and keep what it reads for the next table."""
-    counted.persist()
+def _count(
+    spark: SparkSession, reporter: Progress, found: "Found", step: timedelta | None
+) -> tuple[Tables, timedelta]:
+    """Let Spark count, and return the tables and their step of time.
+
+    The facts are kept, because the rows are read once and counted several times.
+    """
+    counted = facts(found.settled).persist()
     try:
+        with spark_progress(spark, reporter, "reading"):
+            fitting = fitting_step(span_of(counted))
         with spark_progress(spark, reporter, "counting"):
-            return Tables.of(counted, found.scheduled, found.burials)
+            counted_in_steps = in_steps(counted, step or fitting)
+            tables = Tables.of(counted_in_steps, found.scheduled, found.burials)
     finally:
         counted.unpersist()
+    return tables, step or fitting
 
 
 class Found(NamedTuple):
@@ -97,13 +111,14 @@ class Found(NamedTuple):
 
 
 def _read(
-    spark: SparkSession, folder: Folder | None, url: str | None, since: datetime, now: datetime
+    spark: SparkSession,
+    reporter: Progress,
+    folder: Folder | None,
+    url: str | None,
+    since: datetime,
+    now: datetime,
 ) -> Found:
-    """Read the archive and the database, as far as they are given.
-
-    An archive run copies rows from the database and then removes them. So the database is read
-    first: rows that are moved meanwhile are found twice and counted once, instead of not at all.
-    """
+    """Find the rows of the archive and of the database, as far as they are given."""
     if url is None:
         return Found(_archived(spark, folder, since, now), [], [])
     bulk_backend_for(absolute(url))  # raises if the URL is wrong
@@ -111,6 +126,12 @@ def _read(
         live = _live(spark, url, history, since)
         scheduled = history.scheduled(now, now + AHEAD_HOURS * HOUR)
         burials = history.burial_reasons(since, MOST_REASONS)
+    if folder is None:
+        return Found(live, scheduled, burials)
+    # An archive run copies rows from the database and then removes them. So the database is read
+    # first: rows that are moved meanwhile are found twice and counted once, instead of not at all.
+    with spark_progress(spark, reporter, "reading the database"):
+        live = live.localCheckpoint()
     archived = _archived(spark, folder, since, now)
     settled = archived.unionByName(live.join(archived, IDENTITY, "left_anti"))
     return Found(settled, scheduled, burials)
@@ -131,15 +152,18 @@ def _archived(
     if folder is None:
         return spark.createDataFrame([], SETTLED)
     days = archived_rows(spark, folder, since.date(), now.date())
-    return days.select(*SETTLED.fieldNames())
+    return _settled_since(days.select(*SETTLED.fieldNames()), since)
 
 
 def _live(spark: SparkSession, url: str, history: History, since: datetime) -> DataFrame:
-    """Read the rows of the database once and keep them, because a second read might find fewer."""
     days = sorted({found.day for found in history.days() if found.day >= since.date()})
     frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
     rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
-    return rows.localCheckpoint()
+    return _settled_since(rows, since)
+
+
+def _settled_since(rows: DataFrame, since: datetime) -> DataFrame:
+    return rows.where(F.col("settled_at") >= F.lit(since))
 
 
 def _sources(archive: str | Path | None, url: str | None) -> list[str]:

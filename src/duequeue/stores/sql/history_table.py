@@ -29,7 +29,7 @@ class SqlHistoryTable:
         """Read a range of ids."""
         between = {"after_id": after_id, "until_id": until_id, "limit": limit}
         rows: list[Row] = yield Query("read_history_day", {"day": day, **between})
-        return [SettledRow(*row) for row in rows]
+        return list(map(SettledRow._make, rows))
 
     def remove_day(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Check under a lock that no rows have come late, then remove the day."""

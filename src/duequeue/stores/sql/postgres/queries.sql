@@ -711,16 +711,20 @@ FROM duequeue_history
 WHERE settled_at >= :day AND settled_at < :day + 86400000;
 
 -- name: read_history_day
+-- The kinds come by a join, because a subquery for each row would take fifteen times as long as the rest.
 SELECT
-    history.id,
-    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
-    history.key, history.asked_at, history.delivered_at, history.settled_at, history.attempts,
-    history.outcome, history.handler_ms
-FROM duequeue_history AS history
-WHERE
-    history.settled_at >= :day AND history.settled_at < :day + 86400000
-    AND history.id > :after_id AND history.id <= :until_id
-ORDER BY history.id LIMIT :limit;
+    history.id, kind.kind, history.key, history.asked_at, history.delivered_at, history.settled_at,
+    history.attempts, history.outcome, history.handler_ms
+FROM (
+    SELECT id, kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
+    FROM duequeue_history
+    WHERE
+        settled_at >= :day AND settled_at < :day + 86400000
+        AND id > :after_id AND id <= :until_id
+    ORDER BY id LIMIT :limit
+) AS history
+LEFT JOIN duequeue_kind AS kind ON kind.id = history.kind_id
+ORDER BY history.id;
 
 -- name: drop_history_days
 -- Days that are too old as a whole and hold no rows of other kinds go at once, however large they are.
