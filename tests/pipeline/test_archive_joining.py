@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 
 from duequeue import ManualClock, Queue
 from duequeue.contract.fixtures import START
-from duequeue.pipeline import archive, report
+from duequeue.pipeline import archive, replay, report
 from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.progress import NoProgress
+from duequeue.pipeline.replaying import rows_of
 from tests.pipeline.settling import in_archive, settle
 
 DAY = timedelta(days=1)
@@ -92,10 +94,25 @@ def test_after_a_crash_each_row_is_read_once(
     clock = ManualClock(START + DAY)
     done = report(spark, archive=folder, folder=tmp_path / "page", days=3, clock=clock)
     assert done.settled == FILES
+    with rows_of(spark, folder) as rows:
+        assert rows.count() == FILES
     next_day(spark, url, folder)
     assert in_archive(spark, folder) == hourly
     assert len(files(folder)) == 1
     assert {each.name for each in folder.iterdir()} == {"_lock", FIRST}
+
+
+def test_a_replay_keeps_its_files_in_place(
+    spark: SparkSession, url: str, folder: Path, hourly: list[Any]
+) -> None:
+    class Archiving(NoProgress):
+        def step(self, what: str) -> None:  # noqa: ARG002 - as the protocol has it
+            next_day(spark, url, folder)
+
+    given = {"url": url, "queue": "again", "payload": "to_json(struct(key))"}
+    done = replay(spark, folder, progress=Archiving(), **given)
+    assert done.offered.created == len(hourly)
+    assert len(files(folder)) == FILES
 
 
 def test_between_two_moves_only_the_old_files_count(

@@ -1,20 +1,21 @@
 """What a handler returned or raised, message by message: one that fails fails alone."""
 
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from duequeue import Backoff, Bury, Queue, Retry
+from duequeue import Backoff, Bury, ManualClock, Queue, Retry
 from duequeue.pipeline.delivering.handling import (
     Handling,
     Received,
     Result,
     log_errors,
     outcomes_of,
+    timed,
 )
 from duequeue.spark.options import parse
 from duequeue.verdict import Rules
@@ -80,6 +81,14 @@ def test_one_result_for_each_message(returned: Any) -> None:
 def test_a_result_that_is_no_json_fails_its_message() -> None:
     outcomes = outcomes_of(lambda batch: [each.payload for each in batch], received(object(), 1))
     assert [type(outcome) for outcome in outcomes] == [TypeError, Result]
+
+
+@pytest.mark.parametrize(("seconds", "noted"), [(0.25, 250), (-3600, 0)])
+def test_handler_times_are_those_of_the_clock(seconds: float, noted: int) -> None:
+    clock, times = ManualClock(NOW), dict[str, int]()
+    handler = timed(lambda _: clock.advance(timedelta(seconds=seconds)), times, clock)
+    handler([Received("a", 1, NOW, 1), Received("b", 2, NOW, 1)])
+    assert times == {"a": noted, "b": noted}
 
 
 def test_handler_times_that_cannot_be_noted_do_not_fail_the_messages(

@@ -18,12 +18,23 @@ from duequeue.spark.batch_reader import BatchReader, SnapshotPartition
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
+from duequeue.stores.sql.postgres.bulk.snapshot_holder import MOST_SNAPSHOTS
+from tests.fixtures.postgres import PostgresServer
 from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
 from tests.spark.tables import LET_GO, ask
 
 MANY = 3000
+KEPT = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'duequeue snapshot'
+"""
+# One, once this is the only connection to the database.
+ALONE = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend'
+"""
 
 
 def load(spark: SparkSession, url: str, schema: str | None = None, **options: str) -> DataFrame:
@@ -137,6 +148,29 @@ def test_garbage_is_collected_again_after_a_read_that_was_given_up(
     assert gc.isenabled()
 
 
+def show(frame: DataFrame) -> None:
+    frame.show(3)
+
+
+def limit(frame: DataFrame) -> None:
+    assert len(frame.limit(3).collect()) == 3
+
+
+def is_empty(frame: DataFrame) -> None:
+    assert not frame.isEmpty()
+
+
+def fail(frame: DataFrame) -> None:
+    with pytest.raises(PySparkException, match="no such order"):
+        frame.selectExpr("raise_error('no such order')").collect()
+
+
+def kept(watch: psycopg.Connection) -> int:
+    """Count the snapshots that are kept in the database."""
+    (found,) = watch.execute(KEPT).fetchall()
+    return int(found[0])
+
+
 class TestOneMoment:
     """On PostgreSQL all parts show the same moment, whatever happens while they are read."""
 
@@ -193,6 +227,33 @@ class TestOneMoment:
             assert frame.rdd.getNumPartitions() == 3
             until_one(watch, LET_GO)
         return frame
+
+    def test_a_restart_of_the_server_loses_the_snapshot(
+        self, spark: SparkSession, frail_server: PostgresServer
+    ) -> None:
+        url = frail_server.create_database()
+        with Queue.open(url, "orders") as queue:
+            queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
+        strict = load(spark, url, numPartitions="3")
+        lenient = load(spark, url, numPartitions="3", failOnSnapshotLoss="false")
+        assert [each.rdd.getNumPartitions() for each in (strict, lenient)] == [3, 3]
+        frail_server.restart()
+        with pytest.raises(PySparkException, match="the server was restarted"):
+            strict.collect()
+        assert len(lenient.collect()) == MANY
+
+    def test_queries_that_end_early_leave_nothing_behind(
+        self, spark: SparkSession, url: str
+    ) -> None:
+        with Queue.open(url, "orders") as queue:
+            queue.offer_batch(Message(f"k{number}", "x" * 200, FUTURE) for number in range(MANY))
+        # On a slow machine, the short time that a snapshot is kept must not fail a query.
+        short = {"snapshotTimeout": "20 s", "failOnSnapshotLoss": "false", "batchSize": "100"}
+        with psycopg.connect(url, autocommit=True) as watch:
+            for query in (show, limit, is_empty, fail):
+                query(load(spark, url, numPartitions="3", **short))
+                assert kept(watch) <= MOST_SNAPSHOTS
+            until_one(watch, ALONE)
 
     def test_one_part_keeps_no_snapshot(
         self, spark: SparkSession, url: str, queue: Queue[Any]

@@ -101,6 +101,23 @@ def test_spark_applies_the_rest(spark: SparkSession, options: dict[str, str]) ->
     assert "due_at" not in applied
 
 
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("due_at < timestamp'+10000-01-01'", 9),
+        ("due_at > timestamp'+294247-01-01'", 0),
+        ("due_at > timestamp'-0044-03-15' AND key = 'k3'", 1),
+        ("due_at IN (timestamp'+10000-01-01', timestamp'2020-01-01')", 1),
+        ("due_at = timestamp_ntz'+10000-01-01 00:00:00'", 0),
+    ],
+)
+def test_spark_applies_instants_that_python_has_no_date_for(
+    spark: SparkSession, options: dict[str, str], condition: str, found: int
+) -> None:
+    frame = spark.read.format("duequeue").options(**options).load()
+    assert frame.filter(condition).count() == found
+
+
 def test_without_pushdown_spark_applies_all(spark: SparkSession, options: dict[str, str]) -> None:
     spark.conf.set(PUSHDOWN, "false")
     try:

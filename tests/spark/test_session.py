@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,6 +18,8 @@ from duequeue import Queue
 from duequeue.spark import register
 from duequeue.spark.session import find_java, java_of_wheel, shuffling
 from tests.spark.frames import PAST, rows
+
+SOURCE = Path(__file__).parents[2] / "src"
 
 PROGRAM = """
 import sys
@@ -59,6 +63,48 @@ def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Pa
     assert "ERROR" not in quiet, "what is raised is not told twice"
     assert "org.apache" not in quiet
     assert "WARN TaskSetManager: Lost task" in loud
+    with Queue.open(url, "orders") as queue:
+        assert queue.contains("a")
+
+
+NIGHTLY = """
+import sys
+import duequeue
+from pyspark.sql import SparkSession
+from duequeue.spark import register
+
+assert "duequeue.zip" in duequeue.__file__, duequeue.__file__
+spark = SparkSession.builder.getOrCreate()
+register(spark)
+frame = spark.sql("SELECT 'a' AS key, '1' AS payload, timestamp'2020-01-01' AS due_at")
+frame.write.format("duequeue").options(url=sys.argv[1], queue="orders").mode("append").save()
+"""
+
+
+def test_spark_submit_takes_the_files_of_the_wheel(tmp_path: Path) -> None:
+    """Without its start-up files, Python does not see the package that is under test."""
+    find_java()
+    packages = Path(pyspark.__file__).parents[1]
+    with ZipFile(tmp_path / "duequeue.zip", "w") as wheel:
+        for file in SOURCE.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                wheel.write(file, file.relative_to(SOURCE))
+    (tmp_path / "nightly.py").write_text(NIGHTLY)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    url = f"sqlite:///{tmp_path}/queue.db"
+    submit = [str(packages / "pyspark" / "bin" / "spark-submit"), "--master", "local[1]"]
+    given = {"PYSPARK_PYTHON": str(python), "PYTHONPATH": str(packages)}
+    finished = subprocess.run(
+        [*submit, "--driver-memory", "512m", "--py-files", "duequeue.zip", "nightly.py", url],
+        cwd=tmp_path,
+        env={**os.environ, **given, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
     with Queue.open(url, "orders") as queue:
         assert queue.contains("a")
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from duequeue import Queue, StoreUnavailable
@@ -65,7 +66,7 @@ def test_a_partition_takes_one_connection_and_an_empty_one_takes_none(
     frame = numbers.selectExpr("string(id) AS key", "'1' AS payload", "id AS due_at")
     before = sessions(postgres_server, on_postgres)
     save(frame, on_postgres)
-    assert sessions(postgres_server, on_postgres) - before == 2
+    assert sessions(postgres_server, on_postgres) - before == 2 + 1, "the driver connects once"
 
 
 def test_a_write_stays_within_max_connections(spark: SparkSession, on_postgres: str) -> None:
@@ -90,6 +91,18 @@ def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> No
     with pytest.raises(StoreUnavailable):
         offer(messages(spark, 1), url=url, queue="orders")
     assert monotonic() - began < 15
+
+
+def test_a_plain_write_to_an_unreachable_server_fails_before_it_begins(
+    spark: SparkSession,
+) -> None:
+    spark.sparkContext.setJobGroup("unreachable", "a write to nowhere")
+    url = f"postgresql://127.0.0.1:{free_port()}/none"
+    with pytest.raises(PySparkException, match=r"PostgreSQL at 127\.0\.0\.1:\d+/none: .*refused"):
+        save(messages(spark, 1), url)
+    begun = spark.sparkContext.statusTracker().getJobIdsForGroup("unreachable")
+    spark.sparkContext.setJobGroup("", "")
+    assert len(begun) == 0, "a partition waits for half a minute"
 
 
 def test_a_plain_write_waits_for_a_place(

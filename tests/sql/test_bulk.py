@@ -588,7 +588,9 @@ class TestReaders:
         assert not readers.need_it(set(), set(), 160)
 
 
-def test_a_snapshot_of_the_same_name_on_another_server_is_another(ready_database: str) -> None:
+def test_a_snapshot_of_the_same_name_on_another_server_is_another(
+    ready_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A server that was started again gives the same names to other snapshots."""
     with (
         Queue.open(ready_database, "orders") as queue,
@@ -602,6 +604,10 @@ def test_a_snapshot_of_the_same_name_on_another_server_is_another(ready_database
         assert len(read_keys(bulk, [first, second])) == 300
         with pytest.raises(StoreError, match="no longer kept"):
             read_keys(bulk, [before])
+        pages = bulk.snapshots().read(before, 100, SnapshotQuery(fail_on_loss=False))
+        assert sum(len(keys) for keys, *_ in pages) > 0
+        assert "no longer kept" in caplog.text
+        assert "this partition shows the present" in caplog.text
 
 
 def test_a_snapshot_that_was_read_gives_its_place_to_the_next(ready_database: str) -> None:
@@ -692,7 +698,9 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     assert "Too many open files" in told[2]
 
 
-def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:
+def test_behind_a_pooler_no_snapshot_is_kept(
+    ready_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
     url = f"{ready_database}?pooler=transaction"
     with (
         Queue.open(url, "orders") as queue,
@@ -701,7 +709,9 @@ def test_behind_a_pooler_no_snapshot_is_kept(ready_database: str) -> None:
         queue.offer_batch(Message(f"k{number}", "x" * 200) for number in range(1000))
         snapshots = bulk.snapshots()
         assert len(snapshots.plan(None, 600)) == 1, "one moment, unless asked for more"
+        assert caplog.messages == []
         parts = snapshots.plan(3, 600)
+        assert "each of the 3 partitions of this read shows its own moment" in caplog.text
         assert [part.snapshot for part in parts] == [None] * 3
         queue.drop("k7")
         found = [

@@ -1,5 +1,8 @@
 """`replay` offers archived messages again, filtered and at new times."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
 from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.history_frames import archived_rows
+from duequeue.pipeline.joined_files import left_out
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
@@ -43,10 +48,10 @@ def replay(
     """
     url, given = absolute(url), {**options, "mode": mode}
     OpenBulk(parse({**given, "url": url, "queue": queue}), FIRST_CONTACT).close()
-    frame = archive if isinstance(archive, DataFrame) else _read(spark, archive)
-    messages = replayable(frame, where, due, payload)
-    with spark_progress(spark, progress or NoProgress(), f"replaying into {queue}"):
-        return Replayed(offer(messages, url=url, queue=queue, **given))
+    with rows_of(spark, archive) as frame:
+        messages = replayable(frame, where, due, payload)
+        with spark_progress(spark, progress or NoProgress(), f"replaying into {queue}"):
+            return Replayed(offer(messages, url=url, queue=queue, **given))
 
 
 def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFrame:
@@ -73,14 +78,26 @@ def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFram
     )
 
 
-def _read(spark: SparkSession, archive: str | Path) -> DataFrame:
-    path = Folder(spark, archive, "archive").path
+@contextmanager
+def rows_of(spark: SparkSession, archive: DataFrame | str | Path) -> Iterator[DataFrame]:
+    """Yield the rows of an archive, whose files are not replaced or removed during the block."""
+    if isinstance(archive, DataFrame):
+        yield archive
+        return
+    folder = Folder(spark, archive, "archive")
+    with folder.being_read() if folder.has("") else nullcontext():
+        yield _read(spark, folder)
+
+
+def _read(spark: SparkSession, folder: Folder) -> DataFrame:
+    if left_out(folder):
+        return archived_rows(spark, folder, date.min, date.max)
     try:
-        return spark.read.parquet(path)
+        return spark.read.parquet(folder.path)
     except AnalysisException as error:
         if error.getCondition() in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}:
             raise ValueError(
-                f"archive {path!r} does not exist, or contains no Parquet files"
+                f"archive {folder.path!r} does not exist, or contains no Parquet files"
             ) from None
         raise
 

@@ -257,6 +257,10 @@ class Snapshots(Protocol):
 class BulkBackend(Protocol):
     """A database that takes and gives whole batches."""
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler lends a connection for each transaction, so that none can be kept."""
+
     def bulk_session(self) -> Session:
         """Return a session for bulk operations; it connects when it is first used."""
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from duequeue.backends import bulk_backend_for
 from duequeue.message import checked_name, checked_type_name
@@ -95,16 +94,12 @@ def parse(given: Mapping[str, object]) -> Options:
     parsed = {_field(name): _OPTIONS[name](name, value) for name, value in values.items()}
     if "payload_type" not in parsed and parsed.get("codec") == "bytes":
         parsed["payload_type"] = "binary"
-    if "max_connections" in parsed and _is_pooled(parsed["url"]):
+    if "max_connections" in parsed and bulk_backend_for(parsed["url"]).is_pooled:
         raise ValueError(
             "option 'maxConnections' cannot be used behind a pooler, because the connections are "
             "the pooler's: limit them there"
         )
     return Options(**parsed)
-
-
-def _is_pooled(url: str) -> bool:
-    return parse_qs(urlsplit(url).query).get("pooler") == ["transaction"]
 
 
 def _as_text(name: str, value: object) -> str:

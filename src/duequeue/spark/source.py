@@ -5,7 +5,9 @@ from pyspark.sql.types import StructType
 
 from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
+from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options, parse
+from duequeue.spark.pushed_filters import accept_every_instant
 from duequeue.spark.read_rows import check_schema, full_schema, schema_text
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.spark.stream_writer import StreamWriter
@@ -30,6 +32,7 @@ class DueQueueSource(DataSource):
         """Return the reader of a snapshot."""
         options = parse(self.options)
         check_schema(schema, options)
+        accept_every_instant()
         return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
@@ -39,8 +42,11 @@ class DueQueueSource(DataSource):
         return StreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
-        """Return the writer that offers a DataFrame."""
-        return BatchWriter(self._checked(schema, overwrite=overwrite))
+        """Return the writer that offers a DataFrame, unless the server cannot be reached."""
+        options = self._checked(schema, overwrite=overwrite)
+        if options.run_id is None:  # otherwise `offer` has reached it already
+            OpenBulk(options, FIRST_CONTACT).close()
+        return BatchWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802 - Spark's signature
         """Return the writer that offers each micro-batch of a stream exactly once."""

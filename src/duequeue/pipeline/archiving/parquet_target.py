@@ -58,13 +58,13 @@ class ParquetTarget:
         return copied if accounted_for else None
 
     def compact(self, today: date) -> None:
-        """Replace small files, unless a report is reading them."""
+        """Replace small files, unless a report or a replay is reading them."""
         with self._undisturbed() as undisturbed:
             if undisturbed:
                 self._joining.join([day_folder(day) for day in self._recent_days(today)])
 
     def remove_before(self, day: date) -> list[date]:
-        """Move each day out of sight in one step, then delete it, unless a report is reading."""
+        """Move each day out of sight in one step, then delete it, unless somebody is reading."""
         with self._undisturbed() as undisturbed:
             old = [each for each in days_of(self._folder) if each < day] if undisturbed else []
             for each in old:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from time import monotonic
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import CODECS
 from duequeue.errors import DueQueueError
 from duequeue.flows.settling import storable
@@ -156,15 +156,19 @@ def _batch_of(row: dict[str, Any]) -> BatchId:
     return BatchId(row["lease"]["consumer"], row["lease"]["sequence"])
 
 
-def timed(handler: Handler, times: dict[str, int]) -> Handler:
-    """Return a handler that notes, for each message's key, how many milliseconds its call took."""
+def timed(handler: Handler, times: dict[str, int], clock: Clock | None = None) -> Handler:
+    """Return a handler that notes, for each message's key, how many milliseconds its call took.
+
+    As in a consumer, that is the time of the clock, and it is zero if the clock was set back.
+    """
+    now = millis_of(clock or SystemClock())
 
     def call(received: list[Received]) -> Sequence[Any] | None:
-        began = monotonic()
+        began = now()
         try:
             return handler(received)
         finally:
-            took = round((monotonic() - began) * 1000)
+            took = max(0, now() - began)
             times.update({each.key: took for each in received})
 
     return call

@@ -92,6 +92,8 @@ class SqliteSnapshots:
 class BulkSqliteBackend:
     """One file; see `port.bulk.BulkBackend`."""
 
+    is_pooled = False
+
     def __init__(self, url: str) -> None:
         self._path, self._synchronous, self._mode = SqliteSettings.from_url(url)
         if not Path(self._path).is_absolute():

@@ -48,6 +48,11 @@ class BulkPostgresBackend:
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
 
+    @property
+    def is_pooled(self) -> bool:
+        """The URL says so."""
+        return self._settings.pooled_by_transaction
+
     def bulk_session(self) -> Session:
         """Use a pool of connections."""
         return BulkPostgresSession(self._settings)

@@ -42,6 +42,11 @@ _REMEDY = (
     "failOnSnapshotLoss to false"
 )
 
+_NO_SNAPSHOT = (
+    "no snapshot can be kept behind a pooler or on Windows, so each of the %d partitions of this "
+    "read shows its own moment, with messages repeated or missing: set numPartitions to 1"
+)
+
 logger = logging.getLogger("duequeue.spark")
 
 
@@ -66,7 +71,7 @@ class PostgresSnapshots:
         with translated(self._settings.address), closing(self._connect()) as connection:
             ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
         if self._settings.pooled_by_transaction or not CAN_DETACH:
-            return cut(first, last, LAST_PAGE, parts or 1, None)
+            return _warned(cut(first, last, LAST_PAGE, parts or 1, None))
         many = parts or min(default_parts(), (last - first) // PART_PAGES)
         planned = cut(first, last, LAST_PAGE, many, None)
         if len(planned) == 1:
@@ -121,6 +126,12 @@ class PostgresSnapshots:
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._settings.conninfo, **self._settings.connection_arguments)
+
+
+def _warned(parts: list[SnapshotPart]) -> list[SnapshotPart]:
+    if len(parts) > 1:
+        logger.warning(_NO_SNAPSHOT, len(parts))
+    return parts
 
 
 def _enter(connection: psycopg.Connection, snapshot: str | None, *, fail_on_loss: bool) -> None:
