@@ -61,7 +61,7 @@ def test_a_table_fails_and_says_what_to_do(sql: Callable[[str], DataFrame]) -> N
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_saved_table_can_be_read_with_its_options(
-    spark: SparkSession, sql: Callable[[str], DataFrame], url: str
+    spark: SparkSession, sql: Callable[[str], DataFrame], url: str, queue: Queue[Any]
 ) -> None:
     given = {"url": url, "queue": "orders"}
     frame = spark.sql("SELECT 'a' AS key, '1' AS payload, timestamp'2020-01-01' AS due_at")
@@ -69,3 +69,5 @@ def test_a_saved_table_can_be_read_with_its_options(
     assert [row.key for row in spark.read.options(**given).table("stored").collect()] == ["a"]
     with pytest.raises(PySparkException, match=r"spark\.read\.options\(url=…, queue=…\)\.table"):
         sql("SELECT key FROM stored").collect()
+    sql("DROP TABLE stored")
+    assert queue.contains("a")
