@@ -46,9 +46,13 @@ class SparkContender(Contender):
         """Read and discard every column, after an untimed warm-up."""
         full_table(self.url, messages)
         for _ in range(WARM_UPS):
-            read_through(self.read(messages))
+            self.timed_read(messages)
+        return self.timed_read(messages)
+
+    def timed_read(self, messages: int) -> float:
+        """Plan a read, read and discard every column, and return the seconds."""
         began = perf_counter()
-        read_through(self.read(messages))
+        self.read(messages).write.format("noop").mode("overwrite").save()
         return perf_counter() - began
 
     def timed_write(self, messages: int, text: str = "x") -> float:
@@ -57,8 +61,3 @@ class SparkContender(Contender):
         began = perf_counter()
         self.write(frame)
         return perf_counter() - began
-
-
-def read_through(frame: DataFrame) -> None:
-    """Read every column of every row, and discard them."""
-    frame.write.format("noop").mode("overwrite").save()

@@ -6,41 +6,35 @@ disturbs both alike. Each line shows the medians in seconds, and their ratio.
 
 import argparse
 from collections.abc import Callable
+from contextlib import closing
 from statistics import median
-from time import perf_counter
 from typing import TypeAlias
 
 from bench.contenders.duequeue_spark import OnSpark
 from bench.contenders.spark_jdbc import Jdbc
 from bench.reminders import empty_table, full_table
 from bench.servers import Servers
-from bench.spark_contender import SparkContender, read_through
+from bench.spark_contender import WARM_UPS, SparkContender
 
 SIZES = [1, 50_000, 200_000, 500_000, 2_000_000, 4_000_000]
-WARM_UPS = 3
 Timed: TypeAlias = Callable[[SparkContender, int], float]
 
 
-def timed_write(contender: SparkContender, messages: int) -> float:
+def write(contender: SparkContender, rows: int) -> float:
     """Write into an empty table, and return the seconds."""
     empty_table(contender.url)
-    return contender.timed_write(messages)
+    return contender.timed_write(rows)
 
 
-def timed_read(contender: SparkContender, messages: int) -> float:
-    """Plan a read, read every column, and return the seconds."""
-    began = perf_counter()
-    read_through(contender.read(messages))
-    return perf_counter() - began
+def read(contender: SparkContender, rows: int) -> float:
+    """Read a table that was filled before, and return the seconds."""
+    return contender.timed_read(rows)
 
 
-def medians(
-    timed: Timed, ours: SparkContender, theirs: SparkContender, given: argparse.Namespace, rows: int
-) -> tuple[float, float]:
-    """Let both take turns, and return the medians of the seconds once Java is warm."""
-    pairs = [(timed(ours, rows), timed(theirs, rows)) for _ in range(WARM_UPS + given.rounds)]
-    first, second = zip(*pairs[WARM_UPS:], strict=True)
-    return median(first), median(second)
+def medians(timed: Timed, contenders: list[SparkContender], rows: int, rounds: int) -> list[float]:
+    """Let all take turns, and return the median of each one's seconds once Java is warm."""
+    turns = [[timed(each, rows) for each in contenders] for _ in range(WARM_UPS + rounds)]
+    return [median(seconds) for seconds in zip(*turns[WARM_UPS:], strict=True)]
 
 
 def main() -> None:
@@ -50,16 +44,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     print("| | rows | connector | JDBC | JDBC / connector |\n|---|---:|---:|---:|---:|")
-    with Servers() as servers, servers.empty_store("postgres") as url:
-        # Both use one session, which needs the driver of JDBC from its start.
-        theirs, ours = Jdbc(url), OnSpark(url)
+    with Servers() as servers, servers.empty_store("postgres") as url, closing(Jdbc(url)) as theirs:
+        # Both use the session of the first, which needs the driver of JDBC from its start.
+        contenders = [OnSpark(url), theirs]
         for rows in given.sizes:
-            for name, timed in (("write", timed_write), ("read", timed_read)):
-                empty_table(url)
-                full_table(url, rows)
-                mine, other = medians(timed, ours, theirs, given, rows)
-                print(f"| {name} | {rows:,} | {mine:.2f} | {other:.2f} | {other / mine:.2f} |")
-        theirs.close()
+            writing = medians(write, contenders, rows, given.rounds)
+            empty_table(url)
+            full_table(url, rows)
+            reading = medians(read, contenders, rows, given.rounds)
+            for name, (ours, other) in {"write": writing, "read": reading}.items():
+                print(f"| {name} | {rows:,} | {ours:.2f} | {other:.2f} | {other / ours:.2f} |")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from tests.race.holding import holding
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 BUDGET = SECOND  # of which a single try may take two
 ONE_TRY = 2.0
+AFTER_ONE_TRY = ONE_TRY + 1.5  # the first try is over, and the second one is not
 SLACK = 2.5  # seconds for a busy machine
 
 in_a_black_hole = pytest.mark.parametrize("silence", ["black hole"], indirect=True)
@@ -79,7 +80,7 @@ def test_a_call_goes_on_when_the_server_answers_again(silence: Silence, face: Fa
         with silent(silence):
             offering = in_background(partial(queue.offer, "b", 1))
             with pytest.raises(TimeoutError):
-                offering.result(ONE_TRY + 1.5)  # by now, its first try is over
+                offering.result(AFTER_ONE_TRY)
         # The server may have received the first try, and then ignores the second.
         assert offering.result(PATIENCE) in {CREATED, IGNORED}
         assert queue.contains("b")

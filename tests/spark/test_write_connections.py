@@ -97,12 +97,17 @@ def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> No
 def test_a_plain_write_to_an_unreachable_server_fails_before_it_begins(
     spark: SparkSession,
 ) -> None:
-    spark.sparkContext.setJobGroup("unreachable", "a write to nowhere")
     url = f"postgresql://127.0.0.1:{free_port()}/none"
-    with pytest.raises(PySparkException, match=r"PostgreSQL at 127\.0\.0\.1:\d+/none: .*refused"):
-        save(messages(spark, 1), url)
+    refused = pytest.raises(
+        PySparkException, match=r"PostgreSQL at 127\.0\.0\.1:\d+/none: .*refused"
+    )
+    spark.sparkContext.setJobGroup("unreachable", "a write to nowhere")
+    try:
+        with refused:
+            save(messages(spark, 1), url)
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     begun = spark.sparkContext.statusTracker().getJobIdsForGroup("unreachable")
-    spark.sparkContext.setJobGroup("", "")
     assert len(begun) == 0, "a partition waits for half a minute"
 
 
@@ -119,7 +124,7 @@ def test_a_plain_write_waits_for_a_place(
         with hold_places(on_postgres, 2):
             before = sessions(postgres_server, on_postgres)
             writing = thread.submit(write)
-            until(lambda: sessions(postgres_server, on_postgres) >= before + 3)
+            until(lambda: sessions(postgres_server, on_postgres) >= before + 1 + 3)
             assert not writing.done(), "it connects again and again, but finds no place"
         writing.result(timeout=PATIENCE)
     with Queue.open(on_postgres, "orders") as queue:

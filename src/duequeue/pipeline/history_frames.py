@@ -14,6 +14,8 @@ from duequeue.port.history_table import DayBounds
 ARCHIVED = StructType([*SETTLED.fields]).add("day", DateType())
 
 _DAY = "day="
+# Each day of an archive has files with names that begin like this.
+MANIFESTS = "_manifest-"
 
 # These columns identify a row. The id is not enough, because a new database, whose ids start again
 # at 1, may use the same archive.

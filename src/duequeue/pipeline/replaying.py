@@ -1,7 +1,7 @@
 """`replay` offers archived messages again, filtered and at new times."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.history_frames import archived_rows
-from duequeue.pipeline.joined_files import left_out
+from duequeue.pipeline.history_frames import MANIFESTS, archived_rows, day_folder, days_of
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
@@ -85,13 +84,23 @@ def rows_of(spark: SparkSession, archive: DataFrame | str | Path) -> Iterator[Da
         yield archive
         return
     folder = Folder(spark, archive, "archive")
-    with folder.being_read() if folder.has("") else nullcontext():
+    if _is_ours(folder):
+        with folder.being_read():
+            yield archived_rows(spark, folder, date.min, date.max)
+    else:
         yield _read(spark, folder)
 
 
+def _is_ours(folder: Folder) -> bool:
+    """Return whether `archive` has written a folder, and not another program."""
+    try:
+        days = map(day_folder, days_of(folder))
+        return any(name.startswith(MANIFESTS) for day in days for name in folder.names(day))
+    except ValueError:
+        return False  # a client of Spark Connect may read what only its server can reach
+
+
 def _read(spark: SparkSession, folder: Folder) -> DataFrame:
-    if left_out(folder):
-        return archived_rows(spark, folder, date.min, date.max)
     try:
         return spark.read.parquet(folder.path)
     except AnalysisException as error:

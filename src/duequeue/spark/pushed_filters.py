@@ -17,7 +17,6 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     StringStartsWith,
 )
-from pyspark.sql.variant_utils import VariantUtils
 
 from duequeue.instants import EARLIEST
 from duequeue.port.bulk import Conditions
@@ -29,25 +28,6 @@ _INSTANTS = {"due_at": "due", "deliver_at": "deliver", "leased_until": "leased"}
 # A payload may be null, if it is read as a column of its own type.
 _NEVER_NULL = {"key", "due_at", "deliver_at", "attempt", "created_at"}
 _LAST_CHARACTER = "\U0010ffff"
-
-_datetime_of = VariantUtils._get_timestamp  # noqa: SLF001 - see below
-
-
-def accept_every_instant() -> None:
-    """Let the process that plans a read take filters with instants before year 1 or after 9999.
-
-    Spark makes a datetime of the instant before it passes the filter on, and fails if there is no
-    such datetime.
-    """
-    VariantUtils._get_timestamp = _datetime_or_none  # type: ignore[assignment, method-assign]  # noqa: SLF001
-
-
-def _datetime_or_none(value: bytes, position: int, zone: str) -> datetime | None:
-    """Return None instead of an error; Spark then applies the filter itself."""
-    try:
-        return _datetime_of(value, position, zone)
-    except OverflowError:
-        return None
 
 
 def push(conditions: Conditions, filters: Iterable[Filter]) -> tuple[Conditions, list[Filter]]:

@@ -51,7 +51,7 @@ LEASE_TYPE = StructType(
         StructField("id", LongType()),
     ]
 )
-_MICROSECONDS = 1000  # as a number of Arrow, it would import pandas even where nothing is read
+_MICROS_PER_MILLI = 1000  # a scalar of Arrow would import pandas in every worker
 _DUE_AT = "due_at"
 _DELIVER_AT = "deliver_at"
 
@@ -170,7 +170,7 @@ def _instants(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     """Return instants in milliseconds as those of Spark, which are in microseconds."""
     if _is_empty(values):
         return pa.nulls(len(values), kind)
-    return pc.multiply_checked(pa.array(values, pa.int64()), _MICROSECONDS).view(kind)
+    return pc.multiply_checked(pa.array(values, pa.int64()), _MICROS_PER_MILLI).view(kind)
 
 
 def _attempts(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:

@@ -7,7 +7,6 @@ from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options, parse
-from duequeue.spark.pushed_filters import accept_every_instant
 from duequeue.spark.read_rows import check_schema, full_schema, schema_text
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.spark.stream_writer import StreamWriter
@@ -32,7 +31,6 @@ class DueQueueSource(DataSource):
         """Return the reader of a snapshot."""
         options = parse(self.options)
         check_schema(schema, options)
-        accept_every_instant()
         return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
@@ -42,7 +40,7 @@ class DueQueueSource(DataSource):
         return StreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
-        """Return the writer that offers a DataFrame, unless the server cannot be reached."""
+        """Return the writer that offers a DataFrame; raise if the server cannot be reached."""
         options = self._checked(schema, overwrite=overwrite)
         if options.run_id is None:  # otherwise `offer` has reached it already
             OpenBulk(options, FIRST_CONTACT).close()

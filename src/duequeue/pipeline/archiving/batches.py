@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from duequeue.pipeline.archiving.layout import write_counted
 from duequeue.pipeline.folder import Folder
-from duequeue.pipeline.history_frames import day_folder
+from duequeue.pipeline.history_frames import MANIFESTS, day_folder
 from duequeue.port.history_table import DayBounds
 
 STAGING = "_staging"
@@ -69,7 +69,7 @@ class Batches:
             if queue.startswith("queue="):
                 for file in self._folder.names(f"{ROWS}/{queue}"):
                     self._folder.move(f"{ROWS}/{queue}/{file}", f"{day}/{queue}/{file}")
-        self._folder.move(MANIFEST, f"{day}/_manifest-{uuid4().hex}.json")
+        self._folder.move(MANIFEST, f"{day}/{MANIFESTS}{uuid4().hex}.json")
         self.discard()
         return manifest
 

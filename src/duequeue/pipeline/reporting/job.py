@@ -88,7 +88,8 @@ def _count(
 ) -> tuple[Tables, timedelta]:
     """Let Spark count, and return the tables and their step of time.
 
-    The facts are kept, because the rows are read once and counted several times.
+    The facts are kept, because the rows are read once, with their span, and counted several times.
+    If a cluster loses an executor meanwhile, Spark reads a part of them again.
     """
     counted = facts(found.settled).persist()
     try:

@@ -1199,7 +1199,7 @@ WHERE
 
 -- name: select_messages
 -- This is read_messages for few messages, which an index finds. The index of due times is left out
--- of the choice if there are keys, because it would find the whole queue.
+-- of the choice if there are keys or a prefix, because it would find the whole queue.
 SELECT
     key, CASE WHEN :with_payload THEN payload END, headers, asked_at,
     nullif(due_at, asked_at), nullif(attempt, 0), created_at, updated_at,
@@ -1207,7 +1207,10 @@ SELECT
 FROM duequeue_message
 WHERE
     kind_id + 0 = :kind_id
-    AND (CAST(:keys AS text []) IS NOT NULL OR kind_id = :kind_id)
+    AND (
+        CAST(:keys AS text []) IS NOT NULL OR CAST(:key_from AS text) IS NOT NULL
+        OR kind_id = :kind_id
+    )
     AND (CAST(:keys AS text []) IS NULL OR key = ANY(CAST(:keys AS text [])))
     AND (CAST(:key_from AS text) IS NULL OR key >= :key_from)
     AND (CAST(:key_before AS text) IS NULL OR key < :key_before)

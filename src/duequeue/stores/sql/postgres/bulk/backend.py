@@ -50,7 +50,7 @@ class BulkPostgresBackend:
 
     @property
     def is_pooled(self) -> bool:
-        """The URL says so."""
+        """Return whether the URL has `pooler=transaction`."""
         return self._settings.pooled_by_transaction
 
     def bulk_session(self) -> Session:

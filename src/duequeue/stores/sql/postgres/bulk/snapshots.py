@@ -44,7 +44,8 @@ _REMEDY = (
 
 _NO_SNAPSHOT = (
     "no snapshot can be kept behind a pooler or on Windows, so each of the %d partitions of this "
-    "read shows its own moment, with messages repeated or missing: set numPartitions to 1"
+    "read shows its own moment, and a message that changes meanwhile may be in two of them or in "
+    "none: set numPartitions to 1 to read one moment"
 )
 
 logger = logging.getLogger("duequeue.spark")
