@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from duequeue import Message, Outcome, Queue, StoreError
+from duequeue.contract.logs import messages_of
 from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
 from duequeue.port.bulk import (
@@ -490,8 +491,11 @@ KEPT = """
 """
 
 
-def offer_two_pages(queue: Queue[Any]) -> None:
+def offer_two_pages(url: str, queue: Queue[Any]) -> None:
     """Offer enough for two parts, because a single part needs no snapshot."""
+    with psycopg.connect(url) as connection:
+        # Rows that an earlier test has deleted could fill all the pages of one part.
+        connection.execute("TRUNCATE duequeue_message")
     queue.offer_batch(Message(f"k{number}", "x" * 100) for number in range(300))
 
 
@@ -501,7 +505,7 @@ def test_a_snapshot_outlives_who_has_planned_it(ready_database: str) -> None:
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         parts = planned_elsewhere("-c", PLAN, ready_database)
         queue.drop("k7")
         assert "k7" in read_keys(bulk, parts)
@@ -516,7 +520,7 @@ def test_a_snapshot_outlives_the_patience_of_the_database(ready_database: str) -
         Queue.open(ready_database, "orders") as queue,
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         parts = planned_elsewhere("-c", PLAN, impatient)
         queue.drop("k7")
         assert "k7" in read_keys(bulk, parts)
@@ -529,7 +533,7 @@ def test_a_driver_keeps_few_snapshots(ready_database: str) -> None:
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         plans = plans_elsewhere("-c", PLAN, ready_database, str(MOST_SNAPSHOTS + 2))
         assert watch.execute(KEPT).fetchone() == (MOST_SNAPSHOTS,)
         assert [len(parts) for parts in plans] == [2] * MOST_SNAPSHOTS + [1] * 2
@@ -544,9 +548,7 @@ def test_a_read_that_is_given_up_lets_its_snapshot_go(ready_database: str) -> No
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        # Rows that an earlier test has deleted could fill the pages of the first part.
-        watch.execute("TRUNCATE duequeue_message")
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         snapshots = bulk.snapshots()
         first, _ = planned_elsewhere("-c", PLAN, ready_database)
         pages = snapshots.read(first, 10, SnapshotQuery())
@@ -598,7 +600,7 @@ def test_a_snapshot_of_the_same_name_on_another_server_is_another(
         Queue.open(ready_database, "orders") as queue,
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         first, second = planned_elsewhere("-c", PLAN, ready_database)
         assert second.snapshot is not None
         name, _, _ = second.snapshot.partition(" ")
@@ -618,7 +620,7 @@ def test_a_snapshot_that_was_read_gives_its_place_to_the_next(ready_database: st
         OpenBulk(parse({"url": ready_database, "queue": "orders"})) as bulk,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         for parts in plans_elsewhere("-c", PLAN, ready_database, str(MOST_SNAPSHOTS)):
             assert len(read_keys(bulk, parts)) == 300
         until_one(watch, NO_PLACE_TAKEN)
@@ -631,7 +633,7 @@ def test_a_snapshot_is_let_go_with_spark(ready_database: str) -> None:
         Queue.open(ready_database, "orders") as queue,
         psycopg.connect(ready_database, autocommit=True) as watch,
     ):
-        offer_two_pages(queue)
+        offer_two_pages(ready_database, queue)
         program = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
         assert planned_elsewhere("-c", program, PLAN, ready_database)
         until_one(watch, LET_GO)
@@ -711,7 +713,7 @@ def test_behind_a_pooler_no_snapshot_is_kept(
         queue.offer_batch(Message(f"k{number}", "x" * 200) for number in range(1000))
         snapshots = bulk.snapshots()
         assert len(snapshots.plan(None, 600)) == 1, "one moment, unless asked for more"
-        assert caplog.messages == []
+        assert messages_of("duequeue.spark", caplog) == []
         parts = snapshots.plan(3, 600)
         assert "each of the 3 partitions of this read shows its own moment" in caplog.text
         assert [part.snapshot for part in parts] == [None] * 3
