@@ -7,27 +7,40 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from duequeue import Queue
-from duequeue.pipeline import Replayed, replay
-from duequeue.pipeline.replaying import replayable
+from duequeue import ManualClock, Queue
+from duequeue.contract.fixtures import START
+from duequeue.contract.phrases import DAY
+from duequeue.pipeline import Replayed, archive, replay
+from duequeue.pipeline.replaying import replayable, rows_of
 from duequeue.port.bulk import OfferCounts
+from tests.pipeline.settling import settle
 from tests.spark.frames import PAST, SCHEMA, later, rows
 
 
 def test_what_was_archived_comes_again(spark: SparkSession, url: str, tmp_path: Path) -> None:
     values = [(f"k{number}", str(number), PAST, {"h": "x"}) for number in range(10)]
     archived = rows(spark, values, f"{SCHEMA}, headers map<string,string>")
-    archived.write.parquet(str(tmp_path / "archive"))
+    source = tmp_path / "archive"
+    archived.write.parquet(str(source))
     given: dict[str, Any] = {"url": url, "queue": "orders"}
     given |= {"where": "payload >= 3", "due": "due_at + INTERVAL 1 DAY"}
-    archive = tmp_path / "archive"
-    assert replay(spark, archive, **given) == Replayed(OfferCounts(created=7))
-    assert replay(spark, archive, **given) == Replayed(OfferCounts(ignored=7))
+    assert replay(spark, source, **given) == Replayed(OfferCounts(created=7))
+    assert replay(spark, source, **given) == Replayed(OfferCounts(ignored=7))
     with Queue.open(url, "orders") as queue:
         found = queue.try_poll_many(20)
         assert {each.payload for each in found} == set(range(3, 10))
         assert {each.due_at for each in found} == {datetime(2020, 1, 2, tzinfo=UTC)}
         assert found[0].headers == {"h": "x"}
+
+
+def test_a_queue_whose_name_looks_like_a_number_is_text(
+    spark: SparkSession, url: str, clock: ManualClock, folder: Path
+) -> None:
+    with Queue.open(url, "007", clock=clock, history=True) as queue:
+        settle(queue, "a")
+    archive(spark, url=url, folder=folder, clock=ManualClock(START + DAY))
+    with rows_of(spark, folder) as frame:
+        assert [row.queue for row in frame.collect()] == ["007"]
 
 
 def test_of_a_key_that_is_there_twice_the_last_counts(spark: SparkSession) -> None:
