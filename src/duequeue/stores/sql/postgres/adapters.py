@@ -136,6 +136,7 @@ _COLUMNS: Mapping[str, _ArrayType] = {
     "config_hash": _TEXT,
     "reason": _TEXT,
     "headers": _TEXT,
+    "note": _TEXT,
     "payload": _BYTEA,
 }
 

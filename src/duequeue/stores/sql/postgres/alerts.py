@@ -5,96 +5,59 @@ import os
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from queue import SimpleQueue
 from time import monotonic
 
 import psycopg
 
-from duequeue.port.alerts import OnAlert
-from duequeue.process.contact import contact_with
+from duequeue.port.alerts import Alert, Answered, OnAlert
+from duequeue.process import line as lines
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.commands import Parameters
+from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
-from duequeue.stores.sql.postgres.watchdog import WatchedPlace
-from duequeue.stores.sql.wakeup_note import Note
+from duequeue.stores.sql.wakeup_note import AnsweredNote, Note
 
 logger = logging.getLogger("duequeue.postgres")
 
 # A NOTIFY takes a lock on the whole server at commit. So a busy producer sends a few hundred per
 # second instead of one with every offer.
 SEND_EVERY = 0.005
-RETRY_EVERY = 1.0
-# If the whole server is away, calls fail within these tries, and the outage is logged for them.
-SILENT_FAILURES = 6
-CLOSE_WITHIN = 0.5
-ANSWER_WITHIN = 10.0
 # How soon, in seconds, a line notices that it should close.
 HEAR_FOR = 0.1
 
 _PROCESS = secrets.token_hex(4)
 
 
-class Line:
-    """A thread with a connection of its own, which it opens again whenever it is lost."""
+class Line(lines.Line[psycopg.Connection]):
+    """A line to PostgreSQL."""
 
     def __init__(
         self, settings: PostgresSettings, work: Callable[["Line", psycopg.Connection], None]
     ) -> None:
         self.settings = settings
-        self._work = work
-        self._place = WatchedPlace(settings)
-        self._contact = contact_with(settings.address.place, str(settings.address))
-        self._failures = 0
-        self._warned = False
-        self.closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the thread, and give it a moment to finish."""
-        self.closed.set()
-        self._thread.join(CLOSE_WITHIN)
+        self._place = WatchedPlace(PostgresServer(settings))
+        address = settings.address
+        super().__init__(address.place, str(address), logger, self._open, work)
 
     def execute(
         self, connection: psycopg.Connection, query: bytes, parameters: Parameters | None = None
     ) -> None:
         """Execute a statement, and give the connection up if there is no answer in time."""
-        with self._place.limit(connection, ANSWER_WITHIN):
+        with self._place.limit(connection, lines.ANSWER_WITHIN):
             connection.execute(query, parameters)
 
-    def works(self) -> None:
-        """Note that the line can do its work."""
-        if self._warned:
-            logger.info("%s: wake-ups between processes work again", self.settings.address)
-        self._failures, self._warned = 0, False
+    def clean(self, text: str) -> str:
+        """Remove the password."""
+        return self.settings.address.clean(text)
 
-    def _run(self) -> None:
-        while True:
-            try:
-                with psycopg.connect(
-                    self.settings.conninfo, **self.settings.connection_arguments
-                ) as connection:
-                    self._work(self, connection)
-            except Exception as error:  # noqa: BLE001 - after any error the line is opened again
-                self._failed(error)
-            if self.closed.wait(RETRY_EVERY):
-                return
-
-    def _failed(self, error: Exception) -> None:
-        """Log once that the line does not work, unless an outage of the server is logged."""
-        self._failures += 1
-        silent = self._failures < SILENT_FAILURES or self._contact.is_lost or self.closed.is_set()
-        if not (silent or self._warned):
-            self._warned = True
-            address = self.settings.address
-            logger.warning(
-                "%s: wake-ups between processes do not work; messages are found by polling until "
-                "they do: %s",
-                address,
-                " ".join(address.clean(str(error)).split()),
-            )
+    def _open(self) -> closing[psycopg.Connection]:
+        settings = self.settings
+        return closing(psycopg.connect(settings.conninfo, **settings.connection_arguments))
 
 
 class SharedLines:
@@ -106,6 +69,7 @@ class SharedLines:
         self._lock = threading.Lock()
         self._listeners: defaultdict[str, list[OnAlert]] = defaultdict(list)
         self._unsent: dict[str, int] = {}
+        self._unsent_keys: set[tuple[str, str]] = set()
         self._sent_at: dict[str, float] = {}
         # This queue is written in C, so that an interrupt of an offer cannot occur inside it.
         self._something_to_send: SimpleQueue[None] = SimpleQueue()
@@ -151,6 +115,14 @@ class SharedLines:
             self._note(kind, due_at)
             self._sending = self._sending or Line(settings, self._send)
 
+    def notify_answered(self, settings: PostgresSettings, kind: str, keys: Iterable[str]) -> None:
+        """Have the keys of responses sent."""
+        with self._lock:
+            if kind not in self._listeners:
+                return
+            self._note_keys((kind, key) for key in keys)
+            self._sending = self._sending or Line(settings, self._send)
+
     def listen(self, settings: PostgresSettings) -> None:
         """Open the line that receives the notes of the others."""
         if settings.pooled_by_transaction:
@@ -164,26 +136,36 @@ class SharedLines:
             # A hint need not survive a crash.
             line.execute(connection, b"SET synchronous_commit = off")
         line.works()
-        while not line.closed.is_set() or self._unsent:
+        while not line.closed.is_set() or self._unsent or self._unsent_keys:
             self._something_to_send.get()
             with self._lock:
                 to_send, self._unsent = self._unsent, {}
+                keys, self._unsent_keys = self._unsent_keys, set()
                 self._sent_at |= dict.fromkeys(to_send, monotonic())
             try:
                 for kind, due_at in to_send.items():
                     note = str(Note(self._name, due_at, kind))
                     line.execute(connection, queries()["notify_waiters"], {"note": note})
+                if keys:
+                    notes = [str(AnsweredNote(self._name, *each)) for each in keys]
+                    line.execute(connection, queries()["notify_answered"], {"note": notes})
             except psycopg.Error:
                 with self._lock:
                     for kind, due_at in to_send.items():  # they are sent on the next connection
                         self._note(kind, due_at)
+                    self._note_keys(keys)
                 raise
             line.closed.wait(SEND_EVERY)
 
     def _note(self, kind: str, due_at: int) -> None:
-        if not self._unsent:
+        if not (self._unsent or self._unsent_keys):
             self._something_to_send.put(None)
         self._unsent[kind] = min(due_at, self._unsent.get(kind, due_at))
+
+    def _note_keys(self, keys: Iterable[tuple[str, str]]) -> None:
+        if not (self._unsent or self._unsent_keys):
+            self._something_to_send.put(None)
+        self._unsent_keys.update(keys)
 
     def _hear(self, line: Line, connection: psycopg.Connection) -> None:
         line.execute(connection, b"LISTEN duequeue")
@@ -200,14 +182,17 @@ class SharedLines:
         except ValueError:  # any client may notify this channel
             logger.warning("ignored a NOTIFY duequeue that DueQueue did not send: %r", payload)
             return
-        if note.sender != self._name:
+        answered = AnsweredNote.of(note)
+        if answered is None and note.sender != self._name:
             self._alert(note.kind, note.due_at)
+        elif answered is not None and answered.sender != self._name:
+            self._alert(answered.kind, Answered(answered.key))
 
-    def _alert(self, kind: str, due_at: int | None) -> None:
+    def _alert(self, kind: str, alert: Alert) -> None:
         with self._lock:
             listeners = list(self._listeners.get(kind, ()))
         for on_alert in listeners:
-            on_alert(due_at)
+            on_alert(alert)
 
 
 shared_lines = Shared(SharedLines)
@@ -215,6 +200,8 @@ shared_lines = Shared(SharedLines)
 
 class PostgresAlerts:
     """One queue on the shared lines; see `port.alerts.Alerts`."""
+
+    waiting = None  # a wake-up goes to everybody
 
     def __init__(self, settings: PostgresSettings, kind: str, on_alert: OnAlert) -> None:
         self._settings = settings
@@ -231,9 +218,17 @@ class PostgresAlerts:
         """Send a NOTIFY soon."""
         self._lines.notify(self._settings, self._kind, due_at)
 
+    def notify_answered(self, keys: Sequence[str]) -> None:
+        """Send a NOTIFY for each key soon."""
+        self._lines.notify_answered(self._settings, self._kind, keys)
+
     def listen(self, seconds: float) -> None:  # noqa: ARG002 - the line stays until the queue is closed
         """Keep LISTEN running."""
         self._lines.listen(self._settings)
+
+    def listen_for_answers(self, seconds: float) -> None:
+        """Listen as for messages."""
+        self.listen(seconds)
 
     def close(self) -> None:
         """Leave the shared lines."""

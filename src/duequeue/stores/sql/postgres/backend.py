@@ -1,10 +1,12 @@
 """`postgresql://user:password@host:port/database`, through psycopg 3."""
 
 from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
+from duequeue.stores.sql.postgres import examining
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
 from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
 from duequeue.stores.sql.postgres.borrowed_async import BorrowedAsyncPostgresSession
@@ -13,6 +15,7 @@ from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.published_alerts import published_alerts
 from duequeue.stores.sql.store import SqlStore
 
 DIALECT = "postgres"
@@ -23,6 +26,7 @@ class PostgresBackend:
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
+        self._published_alerts = published_alerts(self._settings.alerts)
         self._home: Home | None = None
         self._async_home: AsyncHome | None = None
 
@@ -73,7 +77,9 @@ class PostgresBackend:
         return roles_script()
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
-        """Use LISTEN and NOTIFY."""
+        """Use LISTEN and NOTIFY, or Redis if the URL names one."""
+        if self._published_alerts is not None:
+            return self._published_alerts(kind, on_alert)
         return PostgresAlerts(self._settings, kind, on_alert)
 
     def open_store(
@@ -105,3 +111,7 @@ class PostgresBackend:
     def kinds(self) -> Steps[list[str]]:
         """Look the kinds up, unless there are no tables."""
         return opening.list_kinds()
+
+    def examine(self, now: int) -> Steps[list[Finding]]:
+        """Examine the server and the tables."""
+        return examining.examine(now)

@@ -11,9 +11,9 @@ import psycopg
 from psycopg.errors import ConnectionTimeout
 from psycopg.rows import TupleRow, tuple_row
 
+from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
 from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
 NO_LOCK_TIMEOUT = "0"
 

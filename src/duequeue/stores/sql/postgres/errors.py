@@ -11,8 +11,8 @@ from psycopg import errors as codes
 
 from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
 from duequeue.stores.sql.migrations import missing_tables
+from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 from duequeue.stores.sql.postgres.address import Address
-from duequeue.stores.sql.postgres.watchdog import WatchedPlace
 
 _TRANSIENT = (
     codes.SerializationFailure,

@@ -80,7 +80,10 @@ RETURNING key, updated_at IS NULL AS created, (
 -- run the sub-select again and again, and claim far more than n. Rows are found again by id and not
 -- by ctid, because an offer may move a row between the snapshot and the lock. On our own connections
 -- a claim does not wait for the disk, since a crash of the server can undo only a lease, after which
--- the message is delivered again. A caller's transaction keeps its own setting.
+-- the message is delivered again. A caller's transaction keeps its own setting. The last column is the
+-- response to an earlier message with the same key, which the caller deletes. In a queue without
+-- responses, one look at an index finds that there is none. It begins at the end, because the first
+-- entries are those of responses that have expired and been deleted.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = least(attempt, 2147483646) + 1
 WHERE id = ANY(ARRAY(
@@ -97,7 +100,16 @@ AND (
         current_setting('synchronous_commit')
     ), true)
 ) IS NOT NULL
-RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, CASE
+    WHEN (
+        SELECT TRUE FROM duequeue_response WHERE kind_id = :kind_id AND expires_at > :now
+        ORDER BY expires_at DESC LIMIT 1
+    )
+        THEN (
+            SELECT old.id FROM duequeue_response AS old
+            WHERE old.key = duequeue_message.key AND old.kind_id + 0 = :kind_id
+        )
+END AS old_response;
 
 -- name: claim_expired
 -- This leases the expired ones among the messages that are due first, so that one more statement can
@@ -116,7 +128,16 @@ WHERE id = ANY(ARRAY(
     )) AND leased_until <= :now AND expires_at <= :now
     FOR UPDATE SKIP LOCKED
 ))
-RETURNING id, key, attempt;
+RETURNING id, key, attempt, CASE
+    WHEN (
+        SELECT TRUE FROM duequeue_response WHERE kind_id = :kind_id AND expires_at > :now
+        ORDER BY expires_at DESC LIMIT 1
+    )
+        THEN (
+            SELECT old.id FROM duequeue_response AS old
+            WHERE old.key = duequeue_message.key AND old.kind_id + 0 = :kind_id
+        )
+END AS old_response;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial. Here and in the two queries below, the leases come
@@ -204,6 +225,91 @@ FROM (
     ORDER BY id DESC LIMIT 1
 ) AS newest;
 
+-- name: write_responses
+-- The rows of the messages stay locked, so that exactly those that get a response are removed by the same
+-- transaction. A response is either a payload or the reason why there is none.
+INSERT INTO duequeue_response (kind_id, key, payload, reason, responded_at, expires_at)
+SELECT held.kind_id, held.key, lease.payload, lease.reason, :now, lease.expires_at
+FROM unnest(
+    CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:payload AS bytea []),
+    CAST(:reason AS text []), CAST(:expires_at AS bigint [])
+) AS lease (id, token, payload, reason, expires_at)
+CROSS JOIN LATERAL (
+    SELECT kind_id, key FROM duequeue_message
+    WHERE id = lease.id AND lease_token = lease.token
+    FOR UPDATE
+) AS held
+ON CONFLICT (kind_id, key) DO UPDATE
+SET id = excluded.id, payload = excluded.payload, reason = excluded.reason,
+    responded_at = excluded.responded_at, expires_at = excluded.expires_at;
+
+-- name: refuse_messages
+-- This is write_responses for messages that are dropped by their keys.
+INSERT INTO duequeue_response (kind_id, key, reason, responded_at, expires_at)
+SELECT held.kind_id, held.key, CAST(:reason AS text), :now, CAST(:expires_at AS bigint)
+FROM unnest(CAST(:key AS text [])) AS given (key)
+CROSS JOIN LATERAL (
+    SELECT kind_id, key FROM duequeue_message
+    WHERE key = given.key AND kind_id + 0 = :kind_id
+    FOR UPDATE
+) AS held
+ON CONFLICT (kind_id, key) DO UPDATE
+SET id = excluded.id, payload = excluded.payload, reason = excluded.reason,
+    responded_at = excluded.responded_at, expires_at = excluded.expires_at;
+
+-- name: find_response
+-- A message in the queue comes first, because then every response is to an earlier one.
+SELECT TRUE AS is_pending, CAST(NULL AS bytea) AS payload, CAST(NULL AS text) AS reason, created_at
+FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
+UNION ALL
+SELECT FALSE, payload, reason, responded_at FROM duequeue_response
+WHERE key = :key AND kind_id + 0 = :kind_id AND expires_at > :now;
+
+-- name: forget_old_responses
+DELETE FROM duequeue_response AS old
+USING unnest(CAST(:key AS text []), CAST(:id AS bigint [])) AS given (key, id)
+WHERE old.key = given.key AND old.kind_id + 0 = :kind_id AND old.id = given.id;
+
+-- name: forget_batch_responses
+-- This is forget_old_responses for a micro-batch of Spark, whose messages this transaction has leased.
+DELETE FROM duequeue_response AS old
+USING duequeue_stream_batch AS batch, unnest(batch.ids) AS leased (id), duequeue_message AS message
+WHERE
+    (
+        SELECT TRUE FROM duequeue_response WHERE kind_id = :kind_id
+        ORDER BY expires_at DESC LIMIT 1
+    )
+    AND batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    AND message.id = leased.id
+    AND old.key = message.key AND old.kind_id + 0 = :kind_id;
+
+-- name: forget_response
+-- While a message with the key is in the queue, there is no response to it.
+DELETE FROM duequeue_response
+WHERE
+    key = :key AND kind_id + 0 = :kind_id AND expires_at > :now
+    AND (
+        SELECT message.id FROM duequeue_message AS message
+        WHERE message.key = :key AND message.kind_id + 0 = :kind_id
+    ) IS NULL;
+
+-- name: forget_all_responses
+DELETE FROM duequeue_response WHERE kind_id = :kind_id;
+
+-- name: sweep_responses
+-- Those that somebody changes at this moment are left alone.
+DELETE FROM duequeue_response
+WHERE key = ANY(ARRAY(
+    SELECT key FROM duequeue_response
+    WHERE kind_id = :kind_id AND expires_at <= :now
+    ORDER BY expires_at LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)) AND kind_id + 0 = :kind_id;
+
+-- name: notify_answered
+-- The server delivers the notes when the transaction commits.
+SELECT pg_notify('duequeue', note) FROM unnest(CAST(:note AS text [])) AS given (note);
+
 -- name: list_messages
 -- This walks over the index of due times. The prefix is compared in a way that no index serves, so that
 -- the planner cannot choose the index of keys, which would read all keys with the prefix for each page.
@@ -246,7 +352,8 @@ SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
 WHERE key = :key AND kind_id + 0 = :kind_id AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
-DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id;
+DELETE FROM duequeue_message WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+RETURNING 1;
 
 -- name: drop_messages
 DELETE FROM duequeue_message AS dropped
@@ -262,6 +369,16 @@ SELECT
     min(due_at) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS oldest_due_at,
     min(due_at) FILTER (WHERE leased_until <= :now AND due_at > :now) AS next_due_at
 FROM duequeue_message WHERE kind_id = :kind_id;
+
+-- name: count_due
+-- Messages that are not due yet are counted in the index alone, because nobody can hold them.
+SELECT (due_at - :begins_at) / :length AS bucket, count(*) AS messages
+FROM duequeue_message
+WHERE kind_id = :kind_id AND due_at > :now AND due_at < :until
+GROUP BY 1
+UNION ALL
+SELECT -1, count(*) FROM duequeue_message
+WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now;
 
 -- name: next_due
 SELECT due_at FROM duequeue_message
@@ -638,14 +755,15 @@ SELECT id FROM held;
 
 -- name: drop_message_with_history
 WITH gone AS (
-    DELETE FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
+    DELETE FROM duequeue_message
+    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
     RETURNING kind_id, key, asked_at, attempt
 ),
 kept AS (
     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
     SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
 )
-SELECT count(*) FROM gone;
+SELECT 1 FROM gone;
 
 -- name: drop_messages_with_history
 WITH gone AS (
@@ -956,14 +1074,13 @@ SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
 
 -- name: open_commit
--- This returns nothing if this batch or a later one is merged already. Another process that merges
+-- This changes nothing if this batch or a later one is merged already. Another process that merges
 -- the same batch at the same time waits here.
 INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
 VALUES (:kind_id, :app, :batch, :now)
 ON CONFLICT (kind_id, app) DO UPDATE
 SET batch = excluded.batch, committed_at = excluded.committed_at
-WHERE stored.batch < excluded.batch
-RETURNING batch;
+WHERE stored.batch < excluded.batch;
 
 -- name: last_commit
 SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
@@ -987,9 +1104,8 @@ WHERE kind_id = :kind_id AND app = :app;
 SELECT batch, created, updated, ignored FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND app = :app;
 
--- name: take_commit
-DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
-RETURNING created, updated, ignored;
+-- name: forget_commit
+DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
 
 -- name: forget_stale_commits
 DELETE FROM duequeue_stream_commit

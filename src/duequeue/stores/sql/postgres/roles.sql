@@ -21,7 +21,7 @@ END
 $$;
 
 REVOKE ALL ON
-    duequeue_migration, duequeue_kind, duequeue_message, duequeue_buried, duequeue_history,
+    duequeue_migration, duequeue_kind, duequeue_message, duequeue_buried, duequeue_response, duequeue_history,
     duequeue_cron, duequeue_tick, duequeue_forgotten_tick,
     duequeue_stage, duequeue_stream_commit, duequeue_stream_batch
 FROM duequeue_producer, duequeue_consumer, duequeue_admin;
@@ -52,7 +52,8 @@ $$;
 GRANT SELECT ON duequeue_migration, duequeue_kind TO duequeue_producer, duequeue_consumer, duequeue_admin;
 GRANT EXECUTE ON FUNCTION duequeue_add_history_day TO duequeue_producer, duequeue_consumer, duequeue_admin;
 
--- A producer offers, and reads, changes and deletes nothing itself.
+-- A producer offers, and asks for the responses to its messages by their keys. It reads, changes and
+-- deletes nothing itself.
 GRANT EXECUTE ON FUNCTION {names} TO duequeue_producer;
 
 -- A consumer reads and deletes messages, and changes their leases, but not their payloads.
@@ -61,11 +62,14 @@ GRANT UPDATE (leased_until, lease_token, attempt, due_at) ON duequeue_message TO
 GRANT INSERT ON duequeue_buried, duequeue_history TO duequeue_consumer;
 GRANT SELECT (kind_id) ON duequeue_buried TO duequeue_consumer; -- for the numbers of stats()
 
+-- A consumer answers messages, and deletes old responses. What it has answered it can also read.
+GRANT SELECT, INSERT, UPDATE, DELETE ON duequeue_response TO duequeue_consumer;
+
 -- An administrator can do everything that DueQueue does, except migrate and remove days of the history.
 -- Only the owner of the tables can do that.
 GRANT INSERT ON duequeue_kind TO duequeue_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    duequeue_message, duequeue_buried, duequeue_cron, duequeue_tick, duequeue_forgotten_tick,
+    duequeue_message, duequeue_buried, duequeue_response, duequeue_cron, duequeue_tick, duequeue_forgotten_tick,
     duequeue_stage, duequeue_stream_commit, duequeue_stream_batch
 TO duequeue_admin;
 GRANT SELECT, INSERT, DELETE ON duequeue_history TO duequeue_admin;

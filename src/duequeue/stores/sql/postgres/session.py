@@ -20,13 +20,14 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     Script,
 )
+from duequeue.stores.sql.pooling.pool import shared_pool
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
 from duequeue.stores.sql.postgres.errors import (
     failure,
     interrupt_behind,
     leaves_it_usable,
 )
-from duequeue.stores.sql.postgres.pool import shared_pool
+from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -46,7 +47,7 @@ class PostgresSession:
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
-        self._pool = shared_pool(settings)
+        self._pool = shared_pool(PostgresServer(settings))
         self._pool.join()
         self._perform: Perform = perform
         self._closed = False
@@ -70,7 +71,9 @@ class PostgresSession:
                 raise translated from error
             raise
         finally:
-            self._pool.give(place)
+            used = place.connection
+            at_rest = used is not None and used.pgconn.transaction_status == TransactionStatus.IDLE
+            self._pool.give(place, reusable=at_rest)
         return result
 
     def close(self) -> None:
@@ -127,7 +130,7 @@ def _perform_in_turn(
         if interrupt is None:
             raise
         raise interrupt from None
-    return [cursor.fetchall() for cursor in cursors]
+    return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
 
 
 def _roll_back(connection: psycopg.Connection, error: BaseException) -> None:

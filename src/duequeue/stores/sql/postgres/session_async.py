@@ -20,9 +20,10 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     Script,
 )
+from duequeue.stores.sql.pooling.pool_async import shared_pool_async
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
-from duequeue.stores.sql.postgres.pool_async import shared_pool_async
+from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.session import MOST_KEPT_BYTES, OPEN_TRANSACTION
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
@@ -35,7 +36,7 @@ class AsyncPostgresSession:
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
-        self._pool = shared_pool_async(settings)
+        self._pool = shared_pool_async(PostgresServer(settings))
         self._pool.join()
         self._closed = False
 
@@ -59,7 +60,9 @@ class AsyncPostgresSession:
                 raise translated from error
             raise
         finally:
-            self._pool.give(place)
+            used = place.connection
+            at_rest = used is not None and used.pgconn.transaction_status == TransactionStatus.IDLE
+            self._pool.give(place, reusable=at_rest)
         return result
 
     async def close(self) -> None:

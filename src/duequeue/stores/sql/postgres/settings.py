@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -28,7 +29,7 @@ DEFAULTS = {
     "tcp_user_timeout": 20_000,
 }
 
-OWN_OPTIONS = {"pool_size", "pooler", "role"}
+OWN_OPTIONS = {"alerts", "pool_size", "pooler", "role"}
 # In a URL, libpq also takes ssl=true for sslmode=require.
 LIBPQ_OPTIONS = {"ssl", *(option.keyword.decode() for option in Conninfo.get_defaults())}
 
@@ -68,6 +69,8 @@ class PostgresSettings:
     pooled_by_transaction: bool = False
     # The login may only offer, through functions of the owner of the tables.
     for_producer: bool = False
+    # The URL of a Redis through which processes wake each other, with its password.
+    alerts: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -101,12 +104,17 @@ class PostgresSettings:
         role = options.pop("role", "any")
         if role not in {"any", "producer"}:
             raise ValueError(f"role in the url must be 'any' or 'producer', not {role!r}")
+        alerts = options.pop("alerts", None)
         scheme, _, rest_of_location = location.partition(":")
         # libpq takes neither another case nor the driver that a URL of SQLAlchemy names.
         location = f"{scheme.lower().partition('+')[0]}:{rest_of_location}"
         rest = "&".join(f"{name}={value}" for name, value in options.items())
         return cls(
-            f"{location}?{rest}", int(pool_size), pooler == "transaction", role == "producer"
+            f"{location}?{rest}",
+            int(pool_size),
+            pooler == "transaction",
+            role == "producer",
+            None if alerts is None else unquote(alerts),
         )
 
     @cached_property

@@ -18,7 +18,7 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 @cache
 def texts() -> dict[str, str]:
     """Return the queries as they are written."""
-    return load_queries("postgres") | calls()
+    return load_queries("postgres") | load_queries("postgres", "examining.sql") | calls()
 
 
 @cache

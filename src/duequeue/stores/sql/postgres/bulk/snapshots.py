@@ -10,8 +10,9 @@ from psycopg import sql
 
 from duequeue.errors import StoreError
 from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, default_parts
+from duequeue.port.store import Steps
 from duequeue.retry_policy import RetryPolicy
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, paged
+from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.stores.sql.postgres.bulk.chunks import chunks
 from duequeue.stores.sql.postgres.bulk.detached import CAN_DETACH
 from duequeue.stores.sql.postgres.bulk.snapshot_holder import BEGIN, hold
@@ -58,7 +59,11 @@ class PostgresSnapshots:
         self._settings = settings
         self._kind_id = kind_id
 
-    def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
+    def measure(self) -> Steps[range]:
+        """Count the pages of the table."""
+        return measured()
+
+    def plan(self, table: range, parts: int | None, seconds: float) -> list[SnapshotPart]:
         """Export a snapshot and cut the table by its pages.
 
         A single part shows one moment by itself and needs no snapshot. So there is one part if
@@ -66,19 +71,15 @@ class PostgresSnapshots:
         behind a pooler, where no reader could hold a lock, and where no process can stay behind to
         keep the snapshot.
         """
-        whole = cut(0, 1, LAST_PAGE, 1, None)
-        if parts == 1:
-            return whole
-        with translated(self._settings.address), closing(self._connect()) as connection:
-            ((first, last),) = connection.execute(queries()["measure_messages"]).fetchall()
         if self._settings.pooled_by_transaction or not CAN_DETACH:
-            return _warned(cut(first, last, LAST_PAGE, parts or 1, None))
-        many = parts or min(default_parts(), (last - first) // PART_PAGES)
-        planned = cut(first, last, LAST_PAGE, many, None)
+            return _warned(cut(table, LAST_PAGE, parts or 1))
+        planned = cut(table, LAST_PAGE, parts or min(default_parts(), len(table) // PART_PAGES))
         if len(planned) == 1:
             return planned
         snapshot = hold(self._settings, len(planned), seconds)
-        return [part._replace(snapshot=snapshot) for part in planned] if snapshot else whole
+        if snapshot is None:
+            return cut(table, LAST_PAGE, 1)
+        return [part._replace(snapshot=snapshot) for part in planned]
 
     def read(
         self, part: SnapshotPart, page: int, query: SnapshotQuery

@@ -10,23 +10,20 @@ from functools import partial
 from math import inf
 from time import monotonic
 
-from psycopg.pq import TransactionStatus
-
 from duequeue.errors import QueueClosed
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.postgres.connections import AsyncPooledConnection
-from duequeue.stores.sql.postgres.idle_connections import LONGEST_WAIT, IdleConnections
-from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.postgres.watchdog import PROBE_EVERY, WatchedPlace
+from duequeue.stores.sql.pooling.idle_connections import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
+from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
 
 Waiters = deque["asyncio.Future[WatchedPlace]"]
 
 
-class AsyncPool(IdleConnections[AsyncPooledConnection]):
+class AsyncPool(IdleConnections[PooledConnection]):
     """As many places for connections in use as `pool_size` says."""
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, server: PooledServer) -> None:
+        super().__init__(server)
         self._loop = asyncio.get_running_loop()
         self._free: list[WatchedPlace] = []
         # This holds one place, for calls that poll, extend or settle; see `pool.py`.
@@ -34,7 +31,7 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
         self._waiting: Waiters = deque()
         self._waiting_consumers: Waiters = deque()
         for number in range(self.size):
-            self._hand_over(WatchedPlace(settings, for_consumers=number == 0))
+            self._hand_over(WatchedPlace(server, for_consumers=number == 0))
 
     async def take(self, seconds: float, *, consumes: bool) -> WatchedPlace:
         """Return a place for a call of some seconds, with a connection if one was idle."""
@@ -53,12 +50,12 @@ class AsyncPool(IdleConnections[AsyncPooledConnection]):
             place.watchdog.wake()
         return place
 
-    def give(self, place: WatchedPlace) -> None:
-        """Give a place back; its connection is kept unless it was left in the middle of a call."""
+    def give(self, place: WatchedPlace, *, reusable: bool) -> None:
+        """Give a place back; its connection is kept if it was not left in the middle of a call."""
         with place.lock:  # from here on, the watchdog cannot cut it off
             connection, place.connection, place.deadline = place.connection, None, None
         if connection is not None:
-            if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            if place.is_cut or not reusable:
                 self._discard(place, connection)
             else:
                 connection.idle_since = monotonic()
@@ -115,10 +112,10 @@ def _serve(waiters: Waiters, place: WatchedPlace) -> bool:
 _pools: Shared[AsyncPool] = Shared()
 
 
-def shared_pool_async(settings: PostgresSettings) -> AsyncPool:
-    """Return the pool of the running event loop for these settings.
+def shared_pool_async(server: PooledServer) -> AsyncPool:
+    """Return the pool of the running event loop for this server.
 
     A pool holds on to its loop, so while there is a pool, no other loop has that id.
     """
     loop = asyncio.get_running_loop()
-    return _pools.get((settings, id(loop)), partial(AsyncPool, settings))
+    return _pools.get((server, id(loop)), partial(AsyncPool, server))

@@ -15,11 +15,8 @@ from time import monotonic, sleep
 from typing import Any
 from weakref import ref
 
-import psycopg
-from psycopg.errors import ConnectionTimeout
-
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.pooling.server import PooledServer
 
 # In seconds. A call ends at most this much later than its deadline.
 LOOK_EVERY = 0.1
@@ -30,15 +27,13 @@ LOOKS_BEFORE_SLEEP = 10
 PROBE_EVERY = 10.0
 PROBE_SECONDS = 5
 
-AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
-
 
 class WatchedPlace:
     """A place for a connection in use, and the deadline of the call that uses it, if any."""
 
     __slots__ = (
         "__weakref__",
-        "_settings",
+        "_server",
         "connection",
         "deadline",
         "for_consumers",
@@ -48,8 +43,8 @@ class WatchedPlace:
         "watchdog",
     )
 
-    def __init__(self, settings: PostgresSettings, *, for_consumers: bool = False) -> None:
-        self._settings = settings
+    def __init__(self, server: PooledServer, *, for_consumers: bool = False) -> None:
+        self._server = server
         self.for_consumers = for_consumers
         self.connection: Any = None
         self.seconds = inf
@@ -61,7 +56,7 @@ class WatchedPlace:
         self.watchdog.add(self)
 
     @contextmanager
-    def limit(self, connection: AnyConnection, seconds: float) -> Iterator[None]:
+    def limit(self, connection: Any, seconds: float) -> Iterator[None]:
         """Limit the calls in a block to some seconds, on a connection outside the pools."""
         self.connection, self.seconds, self.deadline = connection, seconds, monotonic() + seconds
         if self.watchdog.sleeps:
@@ -90,7 +85,7 @@ class WatchedPlace:
             self.deadline = monotonic() + PROBE_EVERY
 
     def _probe(self) -> None:
-        answers = _answers(self._settings)
+        answers = self._server.answers(PROBE_SECONDS)
         with self.lock:
             if self.deadline != inf:
                 return  # the call has ended
@@ -102,12 +97,12 @@ class WatchedPlace:
     def _cut(self) -> None:
         self.is_cut, self.deadline = True, inf
         try:
-            number = self.connection.pgconn.socket
+            number = self._server.socket_of(self.connection)
             with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as line:
                 # If the driver closed it meanwhile, the number may already mean another file.
-                if self.connection.pgconn.socket == number:
+                if self._server.socket_of(self.connection) == number:
                     line.shutdown(socket.SHUT_RDWR)
-        except (psycopg.Error, OSError):
+        except OSError:
             # The connection was lost just now, or the process is out of file descriptors. If the
             # call still waits, the next look tries again.
             self.is_cut, self.deadline = False, monotonic() + LOOK_EVERY
@@ -182,20 +177,3 @@ _watchdogs = Shared(Watchdog)
 def watchdog() -> Watchdog:
     """Return the watchdog of this process."""
     return _watchdogs.get("the one")
-
-
-def _answers(settings: PostgresSettings) -> bool:
-    """Return whether the server answers a new connection; a refusal is an answer too."""
-    arguments = {**settings.connection_arguments, "connect_timeout": PROBE_SECONDS}
-    place = WatchedPlace(settings)
-    try:
-        with (
-            psycopg.connect(settings.conninfo, **arguments) as connection,
-            place.limit(connection, PROBE_SECONDS),
-        ):
-            connection.execute("SELECT 1")
-    except ConnectionTimeout:
-        return False
-    except (psycopg.Error, OSError):
-        return not place.is_cut
-    return True

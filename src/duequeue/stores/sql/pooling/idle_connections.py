@@ -7,11 +7,10 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from duequeue.errors import StoreUnavailable
-from duequeue.stores.sql.postgres.connections import AsyncPooledConnection, PooledConnection
-from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.postgres.watchdog import WatchedPlace
+from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
+from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
-C = TypeVar("C", PooledConnection, AsyncPooledConnection)
+C = TypeVar("C", bound=PooledConnection)
 
 # In seconds. A connection that was not used for this long is closed.
 CLOSE_IDLE_AFTER = 600.0
@@ -26,10 +25,10 @@ class IdleConnections(Generic[C]):
     The one that was used last is used next, so that the others may grow old and be closed.
     """
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        self.settings = settings
+    def __init__(self, server: PooledServer) -> None:
+        self.server = server
         # One place stays for consumers, even if offers never give the others back.
-        self.size = max(settings.pool_size, 2)
+        self.size = max(server.pool_size, 2)
         self._idle: deque[C] = deque()
         self._users = 0
         self._counting = threading.Lock()
@@ -55,10 +54,10 @@ class IdleConnections(Generic[C]):
 
     def _discard(self, place: WatchedPlace, connection: C) -> None:
         """Close a connection that cannot be used again, and the idle ones too if it was lost."""
-        if place.is_cut or connection.broken:
+        if place.is_cut or self.server.is_lost(connection):
             self._close_idle()
         place.is_cut = False
-        connection.pgconn.finish()
+        self.server.finish(connection)
 
     def _close_idle(self, unless_used_since: float = inf) -> None:
         while self._idle:
@@ -69,12 +68,12 @@ class IdleConnections(Generic[C]):
             if oldest.idle_since > unless_used_since:
                 self._idle.appendleft(oldest)
                 return
-            oldest.pgconn.finish()
+            self.server.finish(oldest)
 
     def _exhausted(self, seconds: float, *, consumes: bool) -> StoreUnavailable:
         kept = "" if consumes else " (one more is kept for polling, extending and settling)"
         return StoreUnavailable(
-            f"PostgreSQL at {self.settings.address}: waited {seconds:.3g} s for a connection, "
+            f"{self.server}: waited {seconds:.3g} s for a connection, "
             f"but other calls use all {self.size - (not consumes)}{kept}; "
             "a larger pool_size in the url allows more"
         )

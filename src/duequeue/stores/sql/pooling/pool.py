@@ -14,14 +14,11 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from weakref import ref
 
-from psycopg.pq import TransactionStatus
-
 from duequeue.errors import QueueClosed
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.postgres.connections import PooledConnection
-from duequeue.stores.sql.postgres.idle_connections import LONGEST_WAIT, IdleConnections
-from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.postgres.watchdog import PROBE_EVERY, WatchedPlace
+from duequeue.stores.sql.pooling.idle_connections import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
+from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
 
 # How soon, in seconds, a waiting call notices lost places, signals and the end of the pool.
 NOTICE_EVERY = 0.1
@@ -34,8 +31,8 @@ class Pool(IdleConnections[PooledConnection]):
     them.
     """
 
-    def __init__(self, settings: PostgresSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, server: PooledServer) -> None:
+        super().__init__(server)
         self._replacing = threading.Lock()
         self._free: SimpleQueue[WatchedPlace] = SimpleQueue()
         # This holds one place, for calls that poll, extend or settle. Offers may wait for somebody
@@ -61,12 +58,12 @@ class Pool(IdleConnections[PooledConnection]):
             place.watchdog.wake()
         return place
 
-    def give(self, place: WatchedPlace) -> None:
-        """Give a place back; its connection is kept unless it was left in the middle of a call."""
+    def give(self, place: WatchedPlace, *, reusable: bool) -> None:
+        """Give a place back; its connection is kept if it was not left in the middle of a call."""
         with place.lock:  # from here on, the watchdog cannot cut it off
             connection, place.connection, place.deadline = place.connection, None, None
         if connection is not None:
-            if place.is_cut or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            if place.is_cut or not reusable:
                 self._discard(place, connection)
             else:
                 connection.idle_since = monotonic()
@@ -102,7 +99,7 @@ class Pool(IdleConnections[PooledConnection]):
     def _replace_each_lost(self) -> None:
         for number, each in enumerate(self._places):
             if each is None or each() is None:
-                place = WatchedPlace(self.settings, for_consumers=number == 0)
+                place = WatchedPlace(self.server, for_consumers=number == 0)
                 self._places[number] = ref(place)
                 (self._for_consumers if place.for_consumers else self._free).put(place)
 
@@ -110,6 +107,6 @@ class Pool(IdleConnections[PooledConnection]):
 _pools: Shared[Pool] = Shared()
 
 
-def shared_pool(settings: PostgresSettings) -> Pool:
-    """Return the pool of this process for these settings."""
-    return _pools.get(settings, partial(Pool, settings))
+def shared_pool(server: PooledServer) -> Pool:
+    """Return the pool of this process for this server."""
+    return _pools.get(server, partial(Pool, server))
