@@ -1,0 +1,106 @@
+"""`mariadb://user:password@host:port/database`, through PyMySQL and asyncmy."""
+
+from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.examining import Finding
+from duequeue.port.store import AsyncSession, Session, Steps
+from duequeue.stores.sql import opening
+from duequeue.stores.sql.history_table import SqlHistoryTable
+from duequeue.stores.sql.mariadb import examining
+from duequeue.stores.sql.mariadb.alerts import MariadbAlerts
+from duequeue.stores.sql.mariadb.borrowed import BorrowedMariadbSession
+from duequeue.stores.sql.mariadb.borrowed_async import BorrowedAsyncMariadbSession
+from duequeue.stores.sql.mariadb.home import AsyncHome, Home
+from duequeue.stores.sql.mariadb.session import MariadbSession
+from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
+from duequeue.stores.sql.mariadb.settings import MariadbSettings
+from duequeue.stores.sql.migrations import schema_script
+from duequeue.stores.sql.published_alerts import published_alerts
+from duequeue.stores.sql.store import SqlStore
+
+DIALECT = "mariadb"
+
+
+class MariadbBackend:
+    """One database of MariaDB or MySQL; see `port.store.Backend`."""
+
+    def __init__(self, url: str) -> None:
+        self._settings = MariadbSettings.from_url(url)
+        self._published_alerts = published_alerts(self._settings.alerts)
+        self._home: Home | None = None
+        self._async_home: AsyncHome | None = None
+
+    @property
+    def address(self) -> str:
+        """Hosts, ports and database."""
+        return str(self._settings.address)
+
+    @property
+    def place(self) -> str:
+        """The hosts, the user and the database."""
+        return self._settings.place
+
+    def session(self) -> Session:
+        """Use a pool of connections."""
+        session = MariadbSession(self._settings)
+        self._home = Home(session, self._settings.address)
+        return session
+
+    def async_session(self) -> AsyncSession:
+        """Use a pool of asynchronous connections."""
+        session = AsyncMariadbSession(self._settings)
+        self._async_home = AsyncHome(session, self._settings.address)
+        return session
+
+    def borrow(self, connection: object) -> Session:
+        """Use a caller's connection, if it leads to the same database as the queue's session."""
+        if self._home is None:
+            raise RuntimeError("open the queue's session before a caller's")
+        return BorrowedMariadbSession(connection, self._home)
+
+    def borrow_async(self, connection: object) -> AsyncSession:
+        """Use a caller's connection, if it leads to the same database as the queue's session."""
+        if self._async_home is None:
+            raise RuntimeError("open the queue's session before a caller's")
+        return BorrowedAsyncMariadbSession(connection, self._async_home)
+
+    def migrate(self) -> Steps[list[str]]:
+        """Bring the tables up to date, and return the names of the applied migrations."""
+        return opening.migrate(DIALECT)
+
+    def schema_script(self) -> str:
+        """Return the schema as a script."""
+        return schema_script(DIALECT)
+
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+        """Use named locks and KILL QUERY, or Redis if the URL names one."""
+        if self._published_alerts is not None:
+            return self._published_alerts(kind, on_alert)
+        return MariadbAlerts(self._settings, kind, on_alert)
+
+    def open_store(
+        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
+    ) -> Steps[SqlStore]:
+        """Open the store of one kind."""
+        return opening.open_store(
+            DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
+        )
+
+    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
+        """Ask the table of kinds."""
+        return opening.count_types(name, most, may_look=True)
+
+    def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
+        """Open the history of all kinds."""
+        return opening.open_history(DIALECT, migrate=migrate)
+
+    def read_only_session(self) -> Session:
+        """Use a pool of connections, since connecting changes nothing."""
+        return self.session()
+
+    def kinds(self) -> Steps[list[str]]:
+        """Look the kinds up, unless there are no tables."""
+        return opening.list_kinds()
+
+    def examine(self, now: int) -> Steps[list[Finding]]:
+        """Examine the server and the tables."""
+        return examining.examine(now)

@@ -1,0 +1,1 @@
+"""Whole batches on MariaDB and MySQL, for Spark."""

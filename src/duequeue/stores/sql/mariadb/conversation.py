@@ -1,0 +1,338 @@
+"""What an operation sends to a server, and how it reads the answers; without any I/O.
+
+Each command of an operation becomes a generator of packets, which are lists of statements. The
+session sends a packet in one round trip and answers with one reply for each statement.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from math import inf
+from time import monotonic
+from typing import Any, TypeAlias, TypeVar
+
+from duequeue.errors import PayloadTooLarge, StoreUnavailable
+from duequeue.port.store import Steps
+from duequeue.stores.sql.commands import (
+    Begin,
+    Command,
+    Execute,
+    QueriesInTurn,
+    Query,
+    QueryEach,
+    Row,
+    Script,
+)
+from duequeue.stores.sql.mariadb.facts import ServerFacts
+from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.statements import (
+    MOST_AT_ONCE,
+    PreparedQuery,
+    literals,
+    prepared,
+    rendered,
+    rendered_each,
+    split,
+)
+from duequeue.stores.sql.mariadb.steps import STEPS
+
+T = TypeVar("T")
+
+Packets: TypeAlias = Generator[Sequence[str], list[Reply], T]
+
+# A call waits for locked rows for this share of the time that it has left.
+SHARE_FOR_LOCKS = 0.8
+# The server adds its own header to what we send.
+PACKET_HEADER = 1024
+# What a command leaves behind on the connection, and the statement that ends it.
+LEFT_BEHIND = {
+    "lock_migrations": "DO RELEASE_ALL_LOCKS()",
+    "lock_history": "UNLOCK TABLES",
+}
+RETURN_CREATED = ("offer_messages", "offer_messages_with_history")
+OFFERS = frozenset(
+    f"{name}{history}"
+    for name in ("offer_messages", "merge_messages")
+    for history in ("", "_with_history")
+)
+# An offer of this many messages first only inserts. If all are new, which the server says in these
+# words, nothing else has to be sent or read. Otherwise the rest takes a round trip of its own.
+MANY_OFFERED = 200
+NO_DUPLICATES = b"Duplicates: 0 "
+
+
+class Conversation:
+    """One operation on one connection.
+
+    On our own connections it begins and commits transactions. A caller's connection is `borrowed`:
+    the caller has begun one, and nothing is set on the connection.
+    """
+
+    def __init__(
+        self,
+        facts: ServerFacts,
+        *,
+        borrowed: bool = False,
+        ends_at: float = inf,
+        locks_first: bool = False,
+        lock_seconds: int | None = None,
+    ) -> None:
+        self._facts = facts
+        self._borrowed = borrowed
+        self._ends_at = ends_at
+        self._locks_first = locks_first
+        # How long the connection waits for locks now; it is kept between operations.
+        self.lock_seconds = facts.lock_seconds if lock_seconds is None else lock_seconds
+        self._wants_transaction = False
+        self._in_transaction = False
+        self._left_behind: str | None = None
+
+    def perform(self, command: Any) -> Packets[object]:
+        """Carry out one command; return its rows, or the number of rows that it touched."""
+        if isinstance(command, Begin):
+            self._wants_transaction = not self._borrowed
+            return None
+        if isinstance(command, QueriesInTurn):
+            return (yield from self._query_in_turn(command.queries))
+        if isinstance(command, QueryEach):
+            return (yield from self._query_each(command))
+        if isinstance(command, Script):
+            for statement in split(command.text):
+                yield [statement]
+            return None
+        if command.name in STEPS:
+            return (yield from self._perform_all(STEPS[command.name](**command.parameters)))
+        return (yield from self._query(command))
+
+    def finish(self) -> Packets[None]:
+        """Commit what is not committed yet, and leave nothing behind on the connection."""
+        ends = ["COMMIT"] if self._in_transaction else []
+        if self._left_behind is not None:
+            ends.append(self._left_behind)
+        self._in_transaction, self._left_behind = False, None
+        if ends:
+            yield ends
+
+    def give_up(self) -> Packets[None]:
+        """Roll back; after an error it is not known whether the server has done so."""
+        left_behind = [] if self._left_behind is None else [self._left_behind]
+        self._in_transaction, self._left_behind = False, None
+        yield ["ROLLBACK", *left_behind]
+
+    def _perform_all(self, steps: Steps[object]) -> Packets[object]:
+        """Carry out the commands that a single command consists of on this server."""
+        try:
+            command = next(steps)
+            while True:
+                try:
+                    reply = yield from self.perform(command)
+                except Exception as error:  # noqa: BLE001 - handed to the steps, which re-raise it
+                    command = steps.throw(error)
+                else:
+                    command = steps.send(reply)
+        except StopIteration as done:
+            return done.value
+
+    def _prepared(self, name: str, *, reads_again: bool = False) -> PreparedQuery:
+        is_mysql, joins_ids = self._facts.is_mysql, not self._borrowed
+        return prepared(name, is_mysql=is_mysql, joins_ids=joins_ids, reads_again=reads_again)
+
+    def _query(self, command: Query | Execute) -> Packets[object]:
+        query = self._prepared(command.name)
+        parameters = literals(command.parameters, query)
+        replies = yield from self._send(rendered(query.first, parameters), ends=not query.then)
+        if query.then:
+            found, touched = yield from self._then(query, replies, parameters)
+            return touched if isinstance(command, Execute) else found
+        self._note(command.name, replies)
+        if isinstance(command, Execute):
+            return replies[-1].touched
+        return _rows(replies)
+
+    def _query_each(self, command: QueryEach) -> Packets[list[Row]]:
+        query = self._prepared(command.name)
+        if command.name in RETURN_CREATED and self._counts():
+            if len(command.each) >= MANY_OFFERED:
+                return (yield from self._offer_many(command))
+            if len(command.each) == 1 and command.name == "offer_messages":
+                return (yield from self._offer_one(command))
+        if command.name == "remove_messages" and len(command.each) == 1:
+            return (yield from self._remove_one(command, query))
+        if not query.then:
+            (rows,) = yield from self._query_in_turn([command])
+            return rows
+        common = literals(command.parameters, query)
+        replies = yield from self._send(_chunks(query, common, command), ends=False)
+        found, _ = yield from self._then(query, replies, common)
+        return found
+
+    def _counts(self) -> bool:
+        """Return whether touched rows may be counted, because not all drivers count alike."""
+        return not self._borrowed and not self._locks_first
+
+    def _offer_one(self, command: QueryEach) -> Packets[list[Row]]:
+        """Insert a message; a new one counts as one touched row, and an updated one as two."""
+        query = self._prepared(command.name, reads_again=True)
+        insert = query._replace(first=query.first[:1])
+        texts = _chunks(insert, literals(command.parameters, query), command)
+        (reply,) = yield from self._send(texts, waits=self._wait_of(command))
+        key = command.each[0][command.columns.index("key")]
+        return [(key, reply.touched == 1)] if reply.touched else []
+
+    def _offer_many(self, command: QueryEach) -> Packets[list[Row]]:
+        """Insert messages, and read what became of them only if some were there before."""
+        query = self._prepared(command.name, reads_again=True)
+        texts = _chunks(query, literals(command.parameters, query), command)
+        size = len(query.first)
+        inserts = texts[::size]
+        wait = self._wait_of(command)
+        replies = yield from self._send(inserts, ends=False, waits=wait)
+        if sum(reply.touched for reply in replies) == len(command.each) and all(
+            map(_inserted_all, replies)
+        ):
+            yield from self._end()
+            key = command.columns.index("key")
+            return [(row[key], True) for row in command.each]
+        rest = [text for number, text in enumerate(texts) if number % size]
+        replies = yield from self._send(rest, waits=wait)
+        return [row for reply in replies for row in reply.rows or ()]
+
+    def _remove_one(self, command: QueryEach, query: PreparedQuery) -> Packets[list[Row]]:
+        """Delete one message; how many rows that touches says whether it was held."""
+        texts = _chunks(query._replace(first=query.first[-1:]), {}, command)
+        (reply,) = yield from self._send(texts)
+        return [command.each[0][:1]] if reply.touched else []
+
+    def _end(self) -> Packets[None]:
+        """Commit, unless the operation goes on in the same transaction."""
+        if not self._wants_transaction:
+            self._in_transaction = False
+            yield ["COMMIT"]
+
+    def _query_in_turn(self, commands: Sequence[QueryEach]) -> Packets[list[list[Row]]]:
+        """Send queries together, and return the rows of each."""
+        texts, places = list[str](), list[range]()
+        for command in commands:
+            query = self._prepared(command.name)
+            common = literals(command.parameters, query)
+            if self._locks_first and command.name in OFFERS:
+                locking = self._prepared("lock_offered")
+                texts += _chunks(locking, common, command)
+            start = len(texts)
+            texts += _chunks(query, common, command)
+            places.append(range(start, len(texts), len(query.first)))
+        replies = yield from self._send(texts, waits=self._wait_of(commands[0]))
+        found = []
+        for starts in places:
+            groups = [replies[start : start + starts.step] for start in starts]
+            found.append([row for group in groups for row in _rows(group)])
+        return found
+
+    def _then(
+        self, query: PreparedQuery, replies: Sequence[Reply], common: dict[str, str]
+    ) -> Packets[tuple[list[Row], int]]:
+        """Send the statements that take the ids of what was found.
+
+        Return what was found, and how many rows these statements touched.
+        """
+        rows = [row for reply in replies for row in reply.rows or ()]
+        touched = 0
+        if rows:
+            column = next(reply.columns for reply in replies if reply.rows).index("id")
+            ids = [str(row[column]) for row in rows]
+            texts = list[str]()
+            for start in range(0, len(ids), MOST_AT_ONCE):
+                found = ", ".join(ids[start : start + MOST_AT_ONCE])
+                texts += rendered(query.then, {**common, "found": found})
+            touched = sum(reply.touched for reply in (yield from self._send(texts)))
+        elif self._in_transaction and not self._wants_transaction:
+            self._in_transaction = False
+            yield ["ROLLBACK"]
+        return rows, touched
+
+    def _send(
+        self, texts: Sequence[str], *, ends: bool = True, waits: int | None = None
+    ) -> Packets[list[Reply]]:
+        """Send statements; with `ends`, the transaction that they need ends with them."""
+        before, after = list[str](), list[str]()
+        seconds, in_transaction = self.lock_seconds, self._in_transaction
+        if not self._borrowed:
+            seconds = self._longest_wait() if waits is None else waits
+            if seconds != self.lock_seconds:
+                before.append(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+            needs_one = self._wants_transaction or len(texts) > 1 or not ends
+            if needs_one and not in_transaction:
+                before.append("BEGIN")
+                in_transaction = True
+            if in_transaction and ends and not self._wants_transaction:
+                after.append("COMMIT")
+        # A statement that is too long is refused here, before anything has changed.
+        packets = list(self._packets([*before, *texts, *after]))
+        self.lock_seconds, self._in_transaction = seconds, in_transaction
+        replies = list[Reply]()
+        for packet in packets:
+            replies += yield packet
+        if after:
+            self._in_transaction = False
+        return replies[len(before) : len(before) + len(texts)]
+
+    def _packets(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """Divide statements into packets that the server accepts."""
+        most = self._facts.most_bytes - PACKET_HEADER
+        packet, size = list[str](), 0
+        for text in texts:
+            if len(text) > most:
+                raise PayloadTooLarge(
+                    f"a statement of {len(text)} bytes exceeds the server's max_allowed_packet of "
+                    f"{self._facts.most_bytes}: raise max_allowed_packet on the server, or offer "
+                    "smaller payloads"
+                )
+            if packet and size + len(text) > most:
+                yield packet
+                packet, size = [], 0
+            packet.append(text)
+            size += len(text) + 1
+        yield packet
+
+    def _wait_of(self, command: QueryEach) -> int | None:
+        """Return for how many seconds an offer in a hurry waits for locked rows; else None."""
+        if command.parameters.get("lock_timeout"):
+            return 1 if self._facts.is_mysql else 0
+        return None
+
+    def _longest_wait(self) -> int:
+        """Return for how many seconds other calls wait, which end before they are given up."""
+        if self._ends_at == inf:
+            return self._facts.lock_seconds
+        left = self._ends_at - monotonic()
+        wait = min(round(left * SHARE_FOR_LOCKS), int(left))
+        return min(max(wait, 1), self._facts.lock_seconds)
+
+    def _note(self, name: str, replies: Sequence[Reply]) -> None:
+        """Remember what must be undone at the end of the operation."""
+        if name not in LEFT_BEHIND:
+            return
+        self._left_behind = LEFT_BEHIND[name]
+        if name == "lock_migrations" and _rows(replies) != [(1,)]:
+            raise StoreUnavailable("another process has been migrating this database for too long")
+
+
+def _chunks(query: PreparedQuery, common: dict[str, str], command: QueryEach) -> list[str]:
+    """Return the statements of a query for each chunk of its sets of parameters."""
+    texts = list[str]()
+    for start in range(0, len(command.each), MOST_AT_ONCE):
+        chunk = command.each[start : start + MOST_AT_ONCE]
+        texts += rendered_each(query, common, command.columns, chunk)
+    return texts
+
+
+def _inserted_all(reply: Reply) -> bool:
+    """Return whether an INSERT met no duplicates; about a single row the server says nothing."""
+    return NO_DUPLICATES in reply.info or (reply.touched == 1 and not reply.info)
+
+
+def _rows(replies: Sequence[Reply]) -> list[Row]:
+    return next((reply.rows for reply in replies if reply.rows is not None), [])
+
+
+def command_name(command: Command) -> str:
+    """Return the name of the query of a command, if it has one."""
+    return str(getattr(command, "name", ""))

@@ -1,0 +1,1441 @@
+-- The queries of the store on MariaDB and MySQL. `:name` is a parameter; `now` is always given.
+-- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
+-- no clock is earlier.
+--
+-- A query of several statements is one transaction and is sent in one packet. Its reply is the rows of
+-- the first statement that returns any. If a statement names `:found`, it is sent after the reply to
+-- those before it, with the values of its column `id`, and not at all if there are none.
+--
+-- For the sets of parameters of a QueryEach, `:held` is the condition that a row is one of the given
+-- leases, `:of_lease(name)` is the parameter of the lease with the row's id, and `{…}` is repeated for
+-- each set, with commas between. `:mark` is a new random number.
+--
+-- Every locking statement names its index. On a small table the server would otherwise prefer to
+-- read all rows, and so would wait for those that others have locked. For the same reason no list in
+-- an IN is longer than 500 items, because MariaDB turns longer ones into joins.
+--
+-- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
+-- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
+-- `new.column` becomes `VALUES(column)`, and `AS new` is left out.
+
+-- name: find_kind
+SELECT id FROM duequeue_kind WHERE kind = :kind;
+
+-- name: add_kind
+-- Two processes may add the same kind at once; both then find it.
+INSERT INTO duequeue_kind (kind) VALUES (:kind) ON DUPLICATE KEY UPDATE id = id;
+
+-- name: count_types
+-- Every type of a name, with its number of messages up to a limit; no row if there is only one type.
+-- The messages are counted only if they are fewer than the limit.
+SELECT
+    kind.kind,
+    IF(
+        (
+            SELECT 1 FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
+            WHERE message.kind_id = kind.id LIMIT 1 OFFSET :most
+        ) IS NOT NULL,
+        :most,
+        LEAST(:most, (
+            SELECT COUNT(*) FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
+            WHERE message.kind_id = kind.id
+        ))
+    ) AS live
+FROM duequeue_kind AS kind
+WHERE LEFT(kind.kind, LENGTH(:prefix)) = :prefix
+AND (
+    SELECT COUNT(*) FROM duequeue_kind AS other
+    WHERE LEFT(other.kind, LENGTH(:prefix)) = :prefix
+) > 1
+ORDER BY kind.kind;
+
+-- name: identify_database
+-- The query does not fail if the tables are missing, because its failure could disturb the caller's
+-- transaction.
+SELECT
+    CONCAT_WS(' ', @@hostname, @@port, @@datadir) AS server,
+    DATABASE() AS place,
+    (
+        SELECT COUNT(*) FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'duequeue_message'
+    ) AS has_tables;
+
+-- name: find_cluster
+-- All nodes of a Galera cluster have the same value. Other servers have none, or zeros.
+SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid';
+
+-- name: current_database
+SELECT DATABASE() AS place;
+
+-- name: offer_messages
+-- Assignments see what those before them have assigned. So the first one decides, by writing the mark
+-- into lease_token, and all others ask for the mark. No lease has this token, so the mark also ends a
+-- lease. A new row has no updated_at, an updated one has, and an ignored one does not have the mark.
+-- An offer that may not replace a stored message has a number in replaced_attempts. Rows are inserted
+-- in the given order, because messages due at the same instant are delivered in insertion order.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, expires_at,
+        replaced_attempts, lease_token
+    )
+VALUES {(
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at,
+    IF(:replace, NULL, 0), :mark
+)}
+AS new
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR NOT duequeue_message.expires_at <=> new.expires_at
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = new.lease_token, new.expires_at, duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until)
+RETURNING `key`, IF(lease_token = :mark, updated_at IS NULL, NULL) AS created;
+
+-- name: offer_messages_read_again
+-- On both servers, an offer of many messages needs only the INSERT if all messages are new, because reading
+-- the rows takes longer than writing them.
+SELECT `key`, updated_at IS NULL AS created
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: lock_offered
+-- After a deadlock, an offer first locks the rows of its keys in the order of their ids, as acks do.
+-- An offer by itself locks the entry of a key before its row, and an ack does it the other way round.
+SELECT COUNT(*) AS locked FROM (
+    SELECT message.id FROM (
+        SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+        WHERE `key` IN ({:key}) AND kind_id = :kind_id
+        ORDER BY id LIMIT 1000
+    ) AS wanted
+    STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = wanted.id
+    FOR UPDATE
+) AS held;
+
+-- name: claim_messages
+-- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
+-- them may be empty: MariaDB would leave the empty one out, would not see that the other one is in
+-- order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
+-- that it takes, and nothing else. The last column is the response to an earlier message with the same
+-- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
+-- than its snapshot.
+SELECT
+    due_at, id, `key`, payload, asked_at, LEAST(attempt, 2147483646) + 1 AS attempt, headers, expires_at,
+    (
+        SELECT old.id FROM duequeue_response AS old FORCE INDEX (duequeue_response_key)
+        WHERE old.`key` = duequeue_message.`key` AND old.kind_id = :kind_id
+        LOCK IN SHARE MODE
+    ) AS old_response
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE
+    (
+        kind_id = :kind_id AND due_at = :after_due AND id > :after_id
+        OR kind_id = :kind_id AND due_at > :after_due AND due_at <= GREATEST(:now, :after_due + 1)
+    )
+    AND due_at + 0 <= :now AND leased_until <= :now
+ORDER BY due_at, id
+LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+UPDATE duequeue_message FORCE INDEX (PRIMARY)
+SET leased_until = :until, lease_token = :token, attempt = LEAST(attempt, 2147483646) + 1
+WHERE id IN (:found);
+
+-- name: claim_expired
+-- This leases the expired ones among the messages that are due first, so that one more statement can
+-- remove them. Only these rows are locked, and only if they are still expired then.
+SELECT
+    message.id, message.`key`, message.attempt,
+    (
+        SELECT old.id FROM duequeue_response AS old FORCE INDEX (duequeue_response_key)
+        WHERE old.`key` = message.`key` AND old.kind_id = :kind_id
+        LOCK IN SHARE MODE
+    ) AS old_response
+FROM (
+    SELECT id, expires_at FROM duequeue_message FORCE INDEX (duequeue_message_due)
+    WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+    ORDER BY due_at, id
+    LIMIT :limit
+) AS first
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = first.id
+WHERE first.expires_at <= :now AND message.leased_until <= :now AND message.expires_at <= :now
+FOR UPDATE SKIP LOCKED;
+UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until, lease_token = :token
+WHERE id IN (:found);
+
+-- name: remove_messages
+-- This acks, and it is the second half of a burial.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: release_messages
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+UPDATE duequeue_message FORCE INDEX (PRIMARY)
+SET due_at = :of_lease(due_at), leased_until = -62135596800000, lease_token = 0
+WHERE :held;
+
+-- name: give_back_messages
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+UPDATE duequeue_message FORCE INDEX (PRIMARY)
+SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
+WHERE :held;
+
+-- name: extend_leases
+-- A lease must not end while its extension waits for an offer or for somebody else's lock, so rows
+-- that are locked are left out.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE SKIP LOCKED;
+UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until WHERE id IN (:found);
+
+-- name: find_held
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: park_messages
+-- The rows stay locked, so that no offer changes one before the same transaction removes it. They are
+-- added in the order in which they are given.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+INSERT INTO duequeue_buried
+    (kind_id, `key`, payload, headers, asked_at, attempts, reason, buried_at)
+SELECT
+    kind_id, `key`, payload, headers, asked_at, :of_lease(attempts), :of_lease(reason), :now
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held ORDER BY FIELD(id, {:id});
+
+-- name: find_message
+-- This finds the live message and the newest burial in one statement, because between two statements
+-- one could become the other. A derived table would be a temporary one on disk for its payload.
+SELECT
+    payload, asked_at, attempt, headers, due_at, leased_until, expires_at,
+    NULL AS reason, NULL AS buried_at, NULL AS burial_id
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` = :key AND kind_id = :kind_id
+UNION ALL
+SELECT payload, asked_at, attempts, headers, NULL, NULL, NULL, reason, buried_at, id
+FROM duequeue_buried FORCE INDEX (PRIMARY)
+WHERE id = (
+    SELECT MAX(id) FROM duequeue_buried FORCE INDEX (duequeue_buried_key)
+    WHERE kind_id = :kind_id AND `key` = :key
+);
+
+-- name: write_responses
+-- The rows of the messages stay locked, so that exactly those that get a response are removed by the same
+-- transaction. A response is either a payload or the reason why there is none.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+REPLACE INTO duequeue_response (kind_id, `key`, payload, reason, responded_at, expires_at)
+SELECT kind_id, `key`, :of_lease(payload), :of_lease(reason), :now, :of_lease(expires_at)
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: refuse_messages
+-- This is write_responses for messages that are dropped by their keys.
+SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id
+FOR UPDATE;
+REPLACE INTO duequeue_response (kind_id, `key`, reason, responded_at, expires_at)
+SELECT kind_id, `key`, :reason, :now, :expires_at
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+
+-- name: find_response
+-- A message in the queue comes first, because then every response is to an earlier one.
+SELECT TRUE AS is_pending, NULL AS payload, NULL AS reason, created_at
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` = :key AND kind_id = :kind_id
+UNION ALL
+SELECT FALSE, payload, reason, responded_at
+FROM duequeue_response FORCE INDEX (duequeue_response_key)
+WHERE `key` = :key AND kind_id = :kind_id AND expires_at > :now;
+
+-- name: forget_old_responses
+DELETE old FROM duequeue_response AS old FORCE INDEX (PRIMARY)
+WHERE id IN ({:id}) AND kind_id = :kind_id AND `key` IN ({:key});
+
+-- name: forget_batch_responses
+-- This is forget_old_responses for a micro-batch of Spark, whose messages this transaction has leased.
+DELETE old
+FROM duequeue_stream_batch AS batch
+STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = listed.id
+STRAIGHT_JOIN duequeue_response AS old FORCE INDEX (duequeue_response_key)
+    ON old.`key` = message.`key` AND old.kind_id = :kind_id
+WHERE batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence;
+
+-- name: forget_response
+-- While a message with the key is in the queue, there is no response to it.
+DELETE response FROM duequeue_response AS response FORCE INDEX (duequeue_response_key)
+WHERE
+    `key` = :key AND kind_id = :kind_id AND expires_at > :now
+    AND NOT EXISTS (
+        SELECT 1 FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+        WHERE message.`key` = :key AND message.kind_id = :kind_id
+    );
+
+-- name: forget_all_responses
+DELETE response FROM duequeue_response AS response FORCE INDEX (duequeue_response_expiry)
+WHERE kind_id = :kind_id;
+
+-- name: sweep_responses
+-- Those that somebody changes at this moment are left alone.
+SELECT id FROM duequeue_response FORCE INDEX (duequeue_response_expiry)
+WHERE kind_id = :kind_id AND expires_at <= :now
+ORDER BY expires_at LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY) WHERE id IN (:found);
+
+-- name: notify_answered
+-- Nothing is sent: what a caller commits is found by the regular looks of the others.
+SELECT {:note};
+
+-- name: list_messages
+-- This walks over the index of due times, and compares the prefix of each message.
+SELECT id, `key`, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE
+    (
+        kind_id = :kind_id AND due_at = :after_due AND id > :after_id
+        OR kind_id = :kind_id AND due_at > :after_due
+        AND due_at <= GREATEST(:due_until, :after_due + 1)
+    )
+    AND due_at + 0 <= :due_until
+    AND leased_until >= :leased_from AND leased_until <= :leased_until
+    AND LEFT(`key`, LENGTH(:prefix)) = :prefix
+ORDER BY due_at, id
+LIMIT :limit;
+
+-- name: count_keys
+-- The keys of all queues are counted, because checking the queue of each key would cost more.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM duequeue_message FORCE INDEX (duequeue_message_key)
+    WHERE `key` >= :first_key AND `key` <= :last_key AND :kind_id IS NOT NULL
+    LIMIT :limit
+) AS found;
+
+-- name: list_messages_by_key
+-- Only the places are sorted, and not the payloads of all keys with the prefix.
+SELECT
+    message.id, message.`key`, message.payload, message.asked_at, message.due_at,
+    message.leased_until, message.attempt, message.headers, message.expires_at
+FROM (
+    SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+    WHERE
+        `key` >= :first_key AND `key` <= :last_key AND kind_id = :kind_id
+        AND (due_at > :after_due OR due_at = :after_due AND id > :after_id) AND due_at <= :due_until
+        AND leased_until >= :leased_from AND leased_until <= :leased_until
+    ORDER BY due_at, id
+    LIMIT :limit
+) AS found
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = found.id
+ORDER BY message.due_at, message.id;
+
+-- name: reschedule_message
+-- A row that is found changes, because the new token is not the old one.
+UPDATE duequeue_message FORCE INDEX (duequeue_message_key)
+SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
+    leased_until = -62135596800000, lease_token = :mark
+WHERE `key` = :key AND kind_id = :kind_id AND (expires_at IS NULL OR expires_at > :due_at);
+
+-- name: drop_message
+SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id
+FOR UPDATE;
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+
+-- name: drop_messages
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id;
+
+-- name: count_messages
+SELECT
+    CAST(COALESCE(SUM(leased_until <= :now AND due_at <= :now), 0) AS SIGNED) AS due,
+    CAST(COALESCE(SUM(leased_until > :now), 0) AS SIGNED) AS leased,
+    CAST(COALESCE(SUM(leased_until <= :now AND due_at > :now), 0) AS SIGNED) AS future,
+    (
+        SELECT COUNT(*) FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
+        WHERE kind_id = :kind_id
+    ) AS buried,
+    MIN(IF(leased_until <= :now AND due_at <= :now, due_at, NULL)) AS oldest_due_at,
+    MIN(IF(leased_until <= :now AND due_at > :now, due_at, NULL)) AS next_due_at
+FROM duequeue_message FORCE INDEX (duequeue_message_due) WHERE kind_id = :kind_id;
+
+-- name: count_due
+-- Messages that are not due yet are counted in the index alone, because nobody can hold them.
+SELECT (due_at - :begins_at) DIV :length AS bucket, COUNT(*) AS messages
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND due_at > :now AND due_at < :until
+GROUP BY bucket
+UNION ALL
+SELECT -1, COUNT(*) FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now;
+
+-- name: next_due
+SELECT due_at FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND due_at > :now
+ORDER BY due_at LIMIT 1;
+
+-- name: earliest_due
+-- An idle consumer runs this at every regular look. It reads once and writes nothing.
+SELECT due_at FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND leased_until <= :now
+ORDER BY due_at, id LIMIT 1;
+
+-- name: list_buried
+SELECT `key`, payload, asked_at, attempts, reason, buried_at, headers, id
+FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
+WHERE
+    (
+        kind_id = :kind_id AND buried_at = :after_at AND id > :after_id
+        OR kind_id = :kind_id AND buried_at > :after_at
+        AND buried_at <= GREATEST(:until_at, :after_at + 1)
+    )
+    AND (buried_at + 0 < :until_at OR buried_at + 0 = :until_at AND id <= :until_id)
+    AND LOCATE(:reason, reason) > 0
+ORDER BY buried_at, id LIMIT :limit;
+
+-- name: last_burial
+SELECT buried_at, id FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
+WHERE kind_id = :kind_id
+ORDER BY buried_at DESC, id DESC LIMIT 1;
+
+-- name: lock_buried
+-- The row stays locked until the transaction ends, so that a burial is revived only once.
+SELECT id, buried_at FROM duequeue_buried FORCE INDEX (duequeue_buried_key)
+WHERE
+    kind_id = :kind_id AND `key` = :key
+    AND (:id IS NULL OR (id = :id AND buried_at = :buried_at))
+ORDER BY id DESC LIMIT 1
+FOR UPDATE;
+
+-- name: lock_burials
+-- Of each key only the newest burial counts. A burial that is locked is being revived by somebody else.
+SELECT id, buried_at FROM duequeue_buried AS buried FORCE INDEX (duequeue_buried_time)
+WHERE
+    (
+        kind_id = :kind_id AND buried_at = :after_at AND id > :after_id
+        OR kind_id = :kind_id AND buried_at > :after_at
+        AND buried_at <= GREATEST(:until_at, :after_at + 1)
+    )
+    AND (buried_at + 0 < :until_at OR buried_at + 0 = :until_at AND id <= :until_id)
+    AND LOCATE(:reason, reason) > 0
+    AND (
+        SELECT newer.id FROM duequeue_buried AS newer FORCE INDEX (duequeue_buried_key)
+        WHERE
+            newer.kind_id = :kind_id AND newer.`key` = buried.`key` AND newer.id > buried.id
+            AND LOCATE(:reason, newer.reason) > 0
+        LIMIT 1
+    ) IS NULL
+ORDER BY buried_at, id LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+
+-- name: revive_burials
+INSERT INTO duequeue_message
+    (kind_id, `key`, payload, headers, due_at, asked_at, created_at, lease_token)
+SELECT kind_id, `key`, payload, headers, :due_at, :due_at, :now, :mark
+FROM duequeue_buried FORCE INDEX (PRIMARY) WHERE id IN ({:id}) ORDER BY FIELD(id, {:id})
+ON DUPLICATE KEY UPDATE duequeue_message.kind_id = duequeue_message.kind_id;
+SELECT buried.id, buried.`key`
+FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    ON message.`key` = buried.`key` AND message.kind_id = buried.kind_id
+WHERE buried.id IN ({:id}) AND message.lease_token = :mark;
+
+-- name: forget_burials
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN ({:id});
+
+-- name: delete_buried
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+WHERE id = :id AND buried_at = :buried_at AND kind_id = :kind_id;
+
+-- name: purge_buried
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (duequeue_buried_time)
+WHERE kind_id = :kind_id AND buried_at < :before;
+
+-- name: delete_old_burials
+-- A burial that somebody revives or deletes at this moment is left alone.
+SELECT id FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
+WHERE kind_id = :kind_id AND buried_at < :before
+ORDER BY buried_at, id LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN (:found);
+
+-- name: has_migrations
+SELECT COUNT(*) FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = 'duequeue_migration';
+
+-- name: lock_migrations
+-- The name of a lock belongs to the whole server and has at most 64 characters. The session releases
+-- the lock at the end of the operation.
+SELECT GET_LOCK(CONCAT('duequeue.migrate.', LEFT(SHA2(DATABASE(), 256), 16)), 5) AS locked;
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS duequeue_migration (
+    number int NOT NULL PRIMARY KEY,
+    name varbinary(200) NOT NULL,
+    checksum varbinary(40) NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- name: applied_migrations
+SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
+
+-- name: record_migration
+INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
+
+-- name: look_at_cron
+-- All that an idle refresh asks: one row, and with it the ticks from an instant on.
+SELECT
+    cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
+    cron.created_until, tick.tick_at
+FROM duequeue_cron AS cron
+LEFT JOIN duequeue_tick AS tick
+    ON
+        tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+        AND tick.config_hash = :config_hash AND tick.tick_at >= :since
+WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
+
+-- name: lock_cron
+-- An update that changes nothing locks the row.
+INSERT INTO duequeue_cron
+    (kind_id, prefix, config_hash, schedule, generation, installed, paused)
+VALUES (:kind_id, :prefix, '', '', 0, FALSE, FALSE)
+ON DUPLICATE KEY UPDATE generation = generation;
+SELECT config_hash, schedule, generation, installed, paused, created_until
+FROM duequeue_cron FORCE INDEX (PRIMARY)
+WHERE kind_id = :kind_id AND prefix = :prefix
+FOR UPDATE;
+
+-- name: save_cron
+UPDATE duequeue_cron FORCE INDEX (PRIMARY)
+SET config_hash = :config_hash, schedule = :schedule, generation = :generation,
+    installed = :installed, paused = :paused, created_until = :created_until
+WHERE kind_id = :kind_id AND prefix = :prefix;
+
+-- name: hold_undelivered_ticks
+-- The messages are locked, and claims skip locked rows, so no claim takes one that is about to be
+-- removed or replaced.
+SELECT tick.config_hash, tick.tick_at, tick.`key`
+FROM (
+    SELECT config_hash, tick_at, `key` FROM duequeue_tick FORCE INDEX (PRIMARY)
+    WHERE kind_id = :kind_id AND prefix = :prefix
+    ORDER BY `key` LIMIT 1000000
+) AS tick
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    ON message.`key` = tick.`key` AND message.kind_id = :kind_id
+WHERE message.attempt = 0
+FOR UPDATE;
+
+-- name: remove_tick_messages
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+
+-- name: remove_ticks
+DELETE tick FROM duequeue_tick AS tick FORCE INDEX (PRIMARY)
+WHERE
+    kind_id = :kind_id AND prefix = :prefix
+    AND (config_hash, tick_at) IN ({(:config_hash, :tick_at)});
+
+-- name: recall_ticks
+-- The ticks from an instant on, and up to which instant ticks are no longer remembered one by one.
+SELECT tick_at, FALSE AS is_forgotten_until FROM duequeue_tick
+WHERE
+    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
+    AND tick_at >= :since
+UNION ALL
+SELECT forgotten_until, TRUE FROM duequeue_forgotten_tick
+WHERE kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash;
+
+-- name: remember_ticks
+INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, `key`)
+VALUES {(:kind_id, :prefix, :config_hash, :tick_at, :key)}
+ON DUPLICATE KEY UPDATE tick_at = tick_at;
+
+-- name: release_tick
+-- No message has an empty key.
+UPDATE duequeue_tick FORCE INDEX (PRIMARY) SET `key` = ''
+WHERE
+    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
+    AND tick_at = :tick_at;
+
+-- name: forget_ticks
+-- The oldest go first, and only a few at a time, so that a backlog does not make one call slow.
+SELECT tick.id FROM (
+    SELECT old.tick_at AS id, old.`key` FROM duequeue_tick AS old FORCE INDEX (PRIMARY)
+    WHERE
+        old.kind_id = :kind_id AND old.prefix = :prefix AND old.config_hash = :config_hash
+        AND old.tick_at <= (
+            SELECT kept.tick_at FROM duequeue_tick AS kept FORCE INDEX (PRIMARY)
+            WHERE
+                kept.kind_id = :kind_id AND kept.prefix = :prefix
+                AND kept.config_hash = :config_hash AND kept.tick_at <= :now
+            ORDER BY kept.tick_at DESC LIMIT 1 OFFSET :keep
+        )
+    ORDER BY old.tick_at LIMIT :limit
+) AS tick
+WHERE NOT EXISTS (
+    SELECT 1 FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    WHERE message.`key` = tick.`key` AND message.kind_id = :kind_id
+);
+DELETE tick FROM duequeue_tick AS tick FORCE INDEX (PRIMARY)
+WHERE
+    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
+    AND tick_at IN (:found);
+
+-- name: raise_forgotten
+INSERT INTO duequeue_forgotten_tick (kind_id, prefix, config_hash, forgotten_until)
+VALUES (:kind_id, :prefix, :config_hash, :forgotten_until) AS new
+ON DUPLICATE KEY UPDATE
+    forgotten_until = GREATEST(duequeue_forgotten_tick.forgotten_until, new.forgotten_until);
+
+-- name: list_crons
+SELECT
+    cron.prefix, cron.config_hash, cron.schedule, cron.generation, cron.paused,
+    (
+        SELECT MIN(tick.tick_at) FROM duequeue_tick AS tick
+        STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+            ON message.`key` = tick.`key` AND message.kind_id = tick.kind_id
+        WHERE
+            tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+            AND tick.config_hash = cron.config_hash AND message.attempt = 0
+    ) AS next_tick_at,
+    (
+        SELECT MAX(tick.tick_at) FROM duequeue_tick AS tick
+        WHERE
+            tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
+            AND NOT EXISTS (
+                SELECT 1 FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+                WHERE
+                    message.`key` = tick.`key` AND message.kind_id = tick.kind_id
+                    AND message.attempt = 0
+            )
+    ) AS last_tick_at
+FROM duequeue_cron AS cron
+WHERE cron.kind_id = :kind_id AND cron.installed
+ORDER BY cron.prefix;
+
+-- name: offer_messages_with_history
+-- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, expires_at,
+        replaced_attempts, lease_token
+    )
+VALUES {(
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at,
+    IF(:replace, NULL, 0), :mark
+)}
+AS new
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR NOT duequeue_message.expires_at <=> new.expires_at
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+    replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
+    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = new.lease_token, new.expires_at, duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE
+    `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+    AND updated_at IS NOT NULL;
+SELECT `key`, updated_at IS NULL AS created
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: remove_messages_with_history
+-- This acks. The held messages are locked, so that exactly the deleted ones go to the history.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+INSERT INTO duequeue_history
+    (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+SELECT
+    kind_id, `key`, asked_at, :of_lease(delivered_at), :now, attempt, 'acked',
+    :of_lease(handler_ms)
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: remove_parked_with_history
+-- This is the second half of a burial, which decides how many attempts count.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+INSERT INTO duequeue_history
+    (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+SELECT
+    kind_id, `key`, asked_at, :of_lease(delivered_at), :now, :of_lease(attempts), 'buried',
+    :of_lease(handler_ms)
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: remove_expired_with_history
+-- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, asked_at, :now, :of_lease(attempts), 'expired'
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+
+-- name: drop_message_with_history
+-- The messages are locked before they are copied.
+SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id
+FOR UPDATE;
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id
+FOR UPDATE;
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+
+-- name: drop_messages_with_history
+-- Messages that are offered meanwhile stay, since only those that were locked have the mark.
+UPDATE duequeue_message FORCE INDEX (duequeue_message_due) SET lease_token = :mark
+WHERE kind_id = :kind_id;
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND lease_token = :mark;
+SELECT COUNT(*) FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND lease_token = :mark;
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND lease_token = :mark;
+
+-- name: remove_tick_messages_with_history
+SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id
+FOR UPDATE;
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+
+-- name: list_history
+SELECT id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
+FROM duequeue_history FORCE INDEX (duequeue_history_time)
+WHERE kind_id = :kind_id AND (:key IS NULL OR `key` = :key)
+ORDER BY settled_at DESC, id DESC LIMIT :limit;
+
+-- name: list_history_days
+-- For each kind, the index is searched for the first row, then for the first one on a later day.
+WITH RECURSIVE found (kind_id, settled_at) AS (
+    SELECT
+        kind.id,
+        (SELECT MIN(first.settled_at) FROM duequeue_history AS first WHERE first.kind_id = kind.id)
+    FROM duequeue_kind AS kind
+    UNION ALL
+    SELECT
+        found.kind_id,
+        (
+            SELECT MIN(next.settled_at) FROM duequeue_history AS next
+            WHERE
+                next.kind_id = found.kind_id
+                AND next.settled_at
+                >= found.settled_at - MOD(found.settled_at + 62135596800000, 86400000) + 86400000
+        )
+    FROM found WHERE found.settled_at IS NOT NULL
+)
+SELECT
+    found.settled_at - MOD(found.settled_at + 62135596800000, 86400000) AS day,
+    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = found.kind_id) AS kind
+FROM found WHERE found.settled_at IS NOT NULL
+ORDER BY day, kind;
+
+-- name: bound_history_day
+SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0), COUNT(*)
+FROM duequeue_history
+WHERE settled_at >= :day AND settled_at < :day + 86400000;
+
+-- name: read_history_day
+SELECT
+    history.id, kind.kind, history.`key`, history.asked_at, history.delivered_at,
+    history.settled_at, history.attempts, history.outcome, history.handler_ms
+FROM (
+    SELECT * FROM duequeue_history FORCE INDEX (PRIMARY)
+    WHERE
+        settled_at >= :day AND settled_at < :day + 86400000
+        AND id > :after_id AND id <= :until_id
+    ORDER BY id LIMIT :limit
+) AS history
+LEFT JOIN duequeue_kind AS kind ON kind.id = history.kind_id
+ORDER BY history.id;
+
+-- name: delete_old_history
+-- Rows that another process deletes at this moment are left to it.
+SELECT id FROM duequeue_history FORCE INDEX (duequeue_history_time)
+WHERE kind_id = :kind_id AND settled_at < :before
+ORDER BY settled_at, id LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+DELETE settled FROM duequeue_history AS settled FORCE INDEX (PRIMARY)
+WHERE id IN (:found) AND settled_at < :before;
+
+-- name: list_partitions
+-- The bound of a partition is the first instant that is no longer in it.
+SELECT partition_name AS name, CAST(partition_description AS SIGNED) AS bound
+FROM information_schema.partitions
+WHERE table_schema = DATABASE() AND table_name = 'duequeue_history'
+ORDER BY partition_ordinal_position;
+
+-- name: add_partitions
+-- The first of them takes the days for which it is too late to have a partition of their own.
+ALTER TABLE duequeue_history ADD PARTITION (
+    PARTITION before_:first_number VALUES LESS THAN (:first_day),
+    {PARTITION day_:number VALUES LESS THAN (:bound)}
+);
+
+-- name: add_days
+ALTER TABLE duequeue_history ADD PARTITION (
+    {PARTITION day_:number VALUES LESS THAN (:bound)}
+);
+
+-- name: holds_other_kinds
+-- A table that is locked as a whole may be named only once.
+SELECT COALESCE(MIN(kind_id) < :kind_id OR MAX(kind_id) > :kind_id, FALSE)
+FROM duequeue_history PARTITION (day_:number);
+
+-- name: next_history_id
+SELECT GREATEST(
+    (SELECT COALESCE(MAX(id), 0) + 1 FROM duequeue_history),
+    COALESCE((
+        SELECT auto_increment FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'duequeue_history'
+    ), 1)
+) AS next_id;
+
+-- name: keep_history_ids
+-- With a partition, the server forgets the ids in it, but an id that was archived must not come again.
+ALTER TABLE duequeue_history AUTO_INCREMENT = :next_id;
+
+-- name: drop_partition
+ALTER TABLE duequeue_history DROP PARTITION day_:number;
+
+-- name: lock_history
+-- The session unlocks the table at the end of the operation.
+LOCK TABLES duequeue_history WRITE;
+
+-- name: unlock_history
+UNLOCK TABLES;
+
+-- name: delete_history_day
+DELETE FROM duequeue_history WHERE settled_at >= :day AND settled_at < :day + 86400000;
+
+-- name: bound_history_rows
+SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0), COUNT(*)
+FROM (
+    SELECT id FROM duequeue_history FORCE INDEX (PRIMARY)
+    WHERE
+        settled_at >= :day AND settled_at < :day + 86400000
+        AND id >= :first_id AND id <= :last_id
+    FOR UPDATE
+) AS held;
+
+-- name: delete_history_rows
+DELETE settled FROM duequeue_history AS settled FORCE INDEX (PRIMARY)
+WHERE
+    settled_at >= :day AND settled_at < :day + 86400000
+    AND id >= :first_id AND id <= :last_id;
+
+-- name: list_kinds
+SELECT kind FROM duequeue_kind ORDER BY kind;
+
+-- name: count_burial_reasons
+SELECT kind.kind, buried.reason, COUNT(*), MAX(buried.buried_at)
+FROM duequeue_kind AS kind
+INNER JOIN duequeue_buried AS buried ON buried.kind_id = kind.id
+WHERE buried.buried_at >= :since
+GROUP BY kind.kind, buried.reason
+ORDER BY COUNT(*) DESC, MAX(buried.buried_at) DESC, kind.kind, buried.reason LIMIT :limit;
+
+-- name: count_scheduled
+-- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
+-- might be searched once for each of them.
+SELECT kind.kind, counted.hour, counted.messages, counted.overdue
+FROM (
+    SELECT
+        kind_id, GREATEST(due_at, :now) - MOD(GREATEST(due_at, :now), 3600000) AS hour,
+        COUNT(*) AS messages, CAST(SUM(due_at <= :now) AS SIGNED) AS overdue
+    FROM duequeue_message WHERE due_at < :until
+    GROUP BY 1, 2
+) AS counted
+INNER JOIN duequeue_kind AS kind ON kind.id = counted.kind_id
+ORDER BY counted.hour, kind.kind;
+
+-- name: merge_messages
+-- This is offer_messages, but messages that are offered in bulk do not expire, and only the numbers of
+-- created and updated messages are returned. There is no look_first here.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+        lease_token
+    )
+VALUES {(
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, IF(:replace, NULL, 0), :mark
+)}
+AS new
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR duequeue_message.expires_at IS NOT NULL
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: merge_messages_with_history
+-- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+        lease_token
+    )
+VALUES {(
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, IF(:replace, NULL, 0), :mark
+)}
+AS new
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR duequeue_message.expires_at IS NOT NULL
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+    replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
+    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE
+    `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+    AND updated_at IS NOT NULL;
+SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: list_staged
+SELECT part, COUNT(*) FROM duequeue_stage FORCE INDEX (PRIMARY)
+WHERE writer = :writer AND batch = :batch
+GROUP BY part;
+
+-- name: discard_staged
+DELETE stage FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+WHERE writer = :writer AND batch = :batch AND part IN ({:part});
+
+-- name: discard_doubles
+-- If several of the given parts have the same key, the last one with replace counts, or the first one if
+-- none has replace. The others are deleted before the rest is merged.
+DELETE stage
+FROM (
+    SELECT ranked.part, ranked.position FROM (
+        SELECT
+            offered.part, offered.position,
+            ROW_NUMBER() OVER (
+                PARTITION BY offered.`key`
+                ORDER BY offered.`replace` DESC, IF(offered.`replace`, -offered.part, offered.part)
+            ) AS place
+        FROM JSON_TABLE(
+            CONVERT(:parts USING utf8mb4), '$[*]' COLUMNS (part bigint PATH '$')
+        ) AS wanted
+        STRAIGHT_JOIN duequeue_stage AS offered FORCE INDEX (PRIMARY)
+            ON offered.writer = :writer AND offered.batch = :batch AND offered.part = wanted.part
+    ) AS ranked
+    WHERE ranked.place > 1
+) AS doubled
+STRAIGHT_JOIN duequeue_stage AS stage FORCE INDEX (PRIMARY)
+    ON stage.writer = :writer AND stage.batch = :batch
+    AND stage.part = doubled.part AND stage.position = doubled.position;
+
+-- name: merge_staged_range
+-- This is merge_messages for staged rows, but only for a range of one part. While an INSERT with a
+-- SELECT runs, no other process can draw an id on a server with the default setting, so each is short.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+        lease_token
+    )
+SELECT kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts, lease_token
+FROM (
+    SELECT
+        :kind_id AS kind_id, `key`, payload, headers, due_at, due_at AS asked_at, :now AS created_at,
+        IF(`replace`, NULL, 0) AS replaced_attempts, :mark AS lease_token
+    FROM duequeue_stage FORCE INDEX (PRIMARY)
+    WHERE
+        writer = :writer AND batch = :batch AND part = :part
+        AND position >= :first AND position < :last
+) new
+ON DUPLICATE KEY UPDATE
+    duequeue_message.lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR duequeue_message.expires_at IS NOT NULL
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    duequeue_message.payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    duequeue_message.headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    duequeue_message.due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    duequeue_message.asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    duequeue_message.expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
+    duequeue_message.attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    duequeue_message.updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    duequeue_message.leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+SELECT COUNT(IF(message.updated_at IS NULL, 1, NULL)) AS created, COUNT(message.updated_at) AS updated
+FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    ON message.`key` = stage.`key` AND message.kind_id = :kind_id
+WHERE
+    stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
+    AND stage.position >= :first AND stage.position < :last
+    AND message.lease_token = :mark;
+
+-- name: merge_staged_range_with_history
+-- This is merge_staged_range, but an updated row also stores what it was before, which goes to the history.
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+        lease_token
+    )
+SELECT kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts, lease_token
+FROM (
+    SELECT
+        :kind_id AS kind_id, `key`, payload, headers, due_at, due_at AS asked_at, :now AS created_at,
+        IF(`replace`, NULL, 0) AS replaced_attempts, :mark AS lease_token
+    FROM duequeue_stage FORCE INDEX (PRIMARY)
+    WHERE
+        writer = :writer AND batch = :batch AND part = :part
+        AND position >= :first AND position < :last
+) new
+ON DUPLICATE KEY UPDATE
+    duequeue_message.lease_token = IF(
+        new.replaced_attempts IS NULL AND (
+            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
+            OR duequeue_message.expires_at IS NOT NULL
+        ),
+        new.lease_token, duequeue_message.lease_token
+    ),
+    duequeue_message.replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+    duequeue_message.replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
+    duequeue_message.payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
+    duequeue_message.headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
+    duequeue_message.due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
+    duequeue_message.asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
+    duequeue_message.expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
+    duequeue_message.attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
+    duequeue_message.updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
+    duequeue_message.leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+SELECT message.kind_id, message.`key`, message.replaced_asked_at, :now, message.replaced_attempts, 'replaced'
+FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    ON message.`key` = stage.`key` AND message.kind_id = :kind_id
+WHERE
+    stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
+    AND stage.position >= :first AND stage.position < :last
+    AND message.lease_token = :mark AND message.updated_at IS NOT NULL;
+SELECT COUNT(IF(message.updated_at IS NULL, 1, NULL)) AS created, COUNT(message.updated_at) AS updated
+FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+    ON message.`key` = stage.`key` AND message.kind_id = :kind_id
+WHERE
+    stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
+    AND stage.position >= :first AND stage.position < :last
+    AND message.lease_token = :mark;
+
+-- name: empty_stage
+-- This also deletes what failed tries of earlier batches left behind.
+DELETE stage FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+WHERE writer = :writer AND batch <= :batch;
+
+-- name: open_commit
+-- This changes nothing if this batch or a later one is merged already. Another process that merges
+-- the same batch at the same time waits here.
+INSERT INTO duequeue_stream_commit (kind_id, app, batch, committed_at)
+VALUES (:kind_id, :app, :batch, :now) AS new
+ON DUPLICATE KEY UPDATE
+    committed_at = IF(
+        duequeue_stream_commit.batch < new.batch, new.committed_at, duequeue_stream_commit.committed_at
+    ),
+    batch = GREATEST(duequeue_stream_commit.batch, new.batch);
+
+-- name: last_commit
+SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
+
+-- name: close_commit
+UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
+SET created = :created, updated = :updated, ignored = :ignored
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: take_write_place
+-- The lock belongs to the connection and ends with it. Its name belongs to the whole server. The list
+-- is read only up to the first place that is free.
+WITH RECURSIVE places (place) AS (
+    SELECT 1
+    UNION ALL
+    SELECT place + 1 FROM places WHERE place < :most
+)
+SELECT place FROM places
+WHERE
+    GET_LOCK(
+        CONCAT('duequeue.write.', LEFT(SHA2(DATABASE(), 256), 16), '.', :kind_id, '.', place), 0
+    ) = 1
+LIMIT 1;
+
+-- name: add_to_commit
+UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
+SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: find_commit
+SELECT batch, created, updated, ignored FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: forget_commit
+DELETE stored FROM duequeue_stream_commit AS stored FORCE INDEX (PRIMARY)
+WHERE kind_id = :kind_id AND app = :app;
+
+-- name: forget_stale_commits
+-- Here and in forget_stale_batches, rows are found without locks, so that no other stream is waited for.
+DELETE stale
+FROM (
+    SELECT app FROM duequeue_stream_commit
+    WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before
+    LIMIT 1000000
+) AS old
+STRAIGHT_JOIN duequeue_stream_commit AS stale FORCE INDEX (PRIMARY)
+    ON stale.kind_id = :kind_id AND stale.app = old.app
+WHERE stale.batch = :batch AND stale.committed_at < :before;
+
+-- name: name_database
+SELECT DATABASE();
+
+-- name: find_waiting
+-- The numbers of the connections that hold these locks; see alerts.py.
+SELECT {IS_USED_LOCK(:name)};
+
+-- name: end_sleep
+KILL QUERY :number;
+
+-- name: measure_backlog
+SELECT COUNT(*), MIN(due_at) FROM (
+    SELECT due_at FROM duequeue_message FORCE INDEX (duequeue_message_due)
+    WHERE kind_id = :kind_id AND due_at <= :due_until AND leased_until <= :now
+    ORDER BY due_at, id
+    LIMIT :most
+) AS waiting;
+
+-- name: find_stream_batch
+-- This locks what is due, as a claim does. The ids pass through the client, which stores them in slices.
+SELECT due_at, id, LENGTH(payload) AS length
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE
+    (
+        kind_id = :kind_id AND due_at = :after_due AND id > :after_id
+        OR kind_id = :kind_id AND due_at > :after_due
+        AND due_at <= GREATEST(:due_until, :after_due + 1)
+    )
+    AND due_at + 0 <= :due_until AND id <= :last_id AND leased_until <= :now
+ORDER BY due_at, id
+LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+
+-- name: add_stream_slices
+INSERT INTO duequeue_stream_batch
+    (
+        kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at,
+        longest_payload, ids
+    )
+VALUES {(
+    :kind_id, :consumer, :sequence, :slice, :now, :until, :last_due_at, :longest_payload, :ids
+)};
+
+-- name: lease_gathered
+-- Here and below, the messages of a batch are visited in the order of their ids, as acks do.
+UPDATE (
+    SELECT listed.id
+    FROM duequeue_stream_batch AS batch
+    STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+    WHERE
+        batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    ORDER BY listed.id LIMIT 1000000000
+) AS leased
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = leased.id
+SET message.leased_until = :until, message.lease_token = :token,
+    message.attempt = LEAST(message.attempt, 2147483646) + 1;
+
+-- name: list_stream_batches
+SELECT sequence, COUNT(*), CAST(SUM(JSON_LENGTH(ids)) AS SIGNED)
+FROM duequeue_stream_batch WHERE kind_id = :kind_id AND consumer = :consumer
+GROUP BY sequence
+ORDER BY sequence;
+
+-- name: extend_batch_leases
+-- A message that another transaction has locked, perhaps to change it, is extended the next time.
+-- Waiting for it could cost the leases of all others.
+SELECT message.id
+FROM (
+    SELECT listed.id
+    FROM duequeue_stream_batch AS batch
+    STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+    WHERE
+        batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    ORDER BY listed.id LIMIT 1000000000
+) AS leased
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = leased.id
+WHERE message.lease_token = :token
+FOR UPDATE SKIP LOCKED;
+UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until WHERE id IN (:found);
+
+-- name: note_stream_lease
+UPDATE duequeue_stream_batch FORCE INDEX (PRIMARY) SET leased_until = :until
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
+-- name: remove_stream_batch
+DELETE message
+FROM (
+    SELECT listed.id
+    FROM duequeue_stream_batch AS batch
+    STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+    WHERE
+        batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    ORDER BY listed.id LIMIT 1000000000
+) AS leased
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = leased.id
+WHERE message.lease_token = :token;
+
+-- name: remove_stream_batch_with_history
+-- The messages are locked before they are copied, and what is locked is counted. How long their
+-- handlers took is stored as a list of pairs, and the longest time counts.
+SELECT COUNT(*) FROM (
+    SELECT message.id
+    FROM (
+        SELECT listed.id
+        FROM duequeue_stream_batch AS batch
+        STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+        WHERE
+            batch.kind_id = :kind_id AND batch.consumer = :consumer
+            AND batch.sequence = :sequence
+        ORDER BY listed.id LIMIT 1000000000
+    ) AS leased
+    STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = leased.id
+    WHERE message.lease_token = :token
+    FOR UPDATE
+) AS held;
+INSERT INTO duequeue_history
+    (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+SELECT
+    message.kind_id, message.`key`, message.asked_at, batch.leased_at, :now, message.attempt, 'acked',
+    handled.ms
+FROM duequeue_stream_batch AS batch
+STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = listed.id
+LEFT JOIN (
+    SELECT noted.id, MAX(noted.ms) AS ms
+    FROM duequeue_stream_batch AS handling
+    STRAIGHT_JOIN JSON_TABLE(
+        CONCAT('[', handling.handler_ms, ']'), '$[*]'
+        COLUMNS (id bigint PATH '$[0]', ms bigint PATH '$[1]')
+    ) AS noted
+    WHERE
+        handling.kind_id = :kind_id AND handling.consumer = :consumer
+        AND handling.sequence = :sequence AND handling.handler_ms IS NOT NULL
+    GROUP BY noted.id
+) AS handled ON handled.id = message.id
+WHERE
+    batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    AND message.lease_token = :token;
+DELETE message
+FROM duequeue_stream_batch AS batch
+STRAIGHT_JOIN JSON_TABLE(batch.ids, '$[*]' COLUMNS (id bigint PATH '$')) AS listed
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = listed.id
+WHERE
+    batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+    AND message.lease_token = :token;
+
+-- name: add_handler_times
+-- Each task of Spark handles messages of one slice, so no two tasks write to the same row. The pairs
+-- of an id and a time are appended, since the time to merge objects grows with the square of their size.
+UPDATE duequeue_stream_batch FORCE INDEX (PRIMARY)
+SET handler_ms = CONCAT_WS(',', handler_ms, :times)
+WHERE
+    kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+    AND JSON_CONTAINS(ids, CAST(:id AS char));
+
+-- name: when_leased
+SELECT MIN(leased_at) FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
+-- name: forget_stream_batch
+DELETE batch FROM duequeue_stream_batch AS batch FORCE INDEX (PRIMARY)
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
+
+-- name: forget_stale_batches
+-- These batches belong to consumers that never came back.
+DELETE stale
+FROM (
+    SELECT consumer, sequence, slice FROM duequeue_stream_batch
+    WHERE kind_id = :kind_id AND leased_until < :before
+    LIMIT 1000000
+) AS old
+STRAIGHT_JOIN duequeue_stream_batch AS stale FORCE INDEX (PRIMARY)
+    ON stale.kind_id = :kind_id AND stale.consumer = old.consumer
+    AND stale.sequence = old.sequence AND stale.slice = old.slice
+WHERE stale.leased_until < :before;
+
+-- name: list_slice_lengths
+-- The messages are not looked up at all while no page can be too large.
+SELECT
+    IF(
+        batch.longest_payload > :page_bytes DIV :page_rows,
+        COALESCE(
+            (
+                SELECT LENGTH(message.payload) FROM duequeue_message AS message
+                WHERE message.id = listed.id
+            ),
+            0
+        ),
+        0
+    ) AS length
+FROM duequeue_stream_batch AS batch
+STRAIGHT_JOIN JSON_TABLE(
+    batch.ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')
+) AS listed
+WHERE
+    batch.kind_id = :kind_id AND batch.consumer = :consumer
+    AND batch.sequence = :sequence AND batch.slice = :slice
+ORDER BY listed.place;
+
+-- name: read_slice
+SELECT
+    message.`key`, IF(:with_payload, message.payload, NULL) AS payload, message.headers,
+    message.asked_at, message.due_at, message.attempt, message.created_at, message.updated_at,
+    NULL AS leased_until, message.id
+FROM duequeue_stream_batch AS batch
+STRAIGHT_JOIN JSON_TABLE(
+    batch.ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')
+) AS listed
+STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = listed.id
+WHERE
+    batch.kind_id = :kind_id AND batch.consumer = :consumer
+    AND batch.sequence = :sequence AND batch.slice = :slice
+    AND listed.place > :first AND listed.place <= :last
+    AND message.lease_token = :token;
+
+-- name: last_message
+SELECT COALESCE(MAX(id), 0) FROM duequeue_message;
+
+-- name: measure_messages
+SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) + 1 FROM duequeue_message;
+
+-- name: read_messages
+-- This reads a page after an id. Values that the client can do without are sent as NULL, which saves
+-- time. The last two columns are only for the place at which the next page begins.
+SELECT
+    `key`, IF(:with_payload, payload, NULL) AS payload, headers, asked_at,
+    NULLIF(due_at, asked_at) AS deliver_at, NULLIF(attempt, 0) AS attempt, created_at, updated_at,
+    NULLIF(leased_until, -62135596800000) AS leased_until, id, due_at
+FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE
+    id > :after_id AND id < :last AND kind_id = :kind_id
+    AND (:key_from IS NULL OR `key` >= :key_from)
+    AND (:key_before IS NULL OR `key` < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to)
+ORDER BY id
+LIMIT :limit;
+
+-- name: select_messages
+-- This is read_messages for given keys, each of which is looked up.
+SELECT
+    `key`, IF(:with_payload, payload, NULL) AS payload, headers, asked_at,
+    NULLIF(due_at, asked_at) AS deliver_at, NULLIF(attempt, 0) AS attempt, created_at, updated_at,
+    NULLIF(leased_until, -62135596800000) AS leased_until, id, due_at
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE
+    `key` IN ({:key}) AND kind_id = :kind_id
+    AND (:key_from IS NULL OR `key` >= :key_from)
+    AND (:key_before IS NULL OR `key` < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to);
+
+-- name: read_messages_by_key
+-- This is read_messages for a range of keys, and reads a page after a key.
+SELECT
+    `key`, IF(:with_payload, payload, NULL) AS payload, headers, asked_at,
+    NULLIF(due_at, asked_at) AS deliver_at, NULLIF(attempt, 0) AS attempt, created_at, updated_at,
+    NULLIF(leased_until, -62135596800000) AS leased_until, id, due_at
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE
+    `key` > :after_key AND kind_id = :kind_id
+    AND (:key_from IS NULL OR `key` >= :key_from)
+    AND (:key_before IS NULL OR `key` < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to)
+ORDER BY `key`
+LIMIT :limit;
+
+-- name: read_messages_by_due
+-- This is read_messages for a range of due times, and reads a page after a due time and an id.
+SELECT
+    `key`, IF(:with_payload, payload, NULL) AS payload, headers, asked_at,
+    NULLIF(due_at, asked_at) AS deliver_at, NULLIF(attempt, 0) AS attempt, created_at, updated_at,
+    NULLIF(leased_until, -62135596800000) AS leased_until, id, due_at
+FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE
+    (
+        kind_id = :kind_id AND due_at = :after_due AND id > :after_id
+        OR kind_id = :kind_id AND due_at > :after_due
+    )
+    AND (:key_from IS NULL OR `key` >= :key_from)
+    AND (:key_before IS NULL OR `key` < :key_before)
+    AND (:due_from IS NULL OR asked_at >= :due_from)
+    AND (:due_to IS NULL OR asked_at <= :due_to)
+    AND (:deliver_from IS NULL OR due_at >= :deliver_from)
+    AND (:deliver_to IS NULL OR due_at <= :deliver_to)
+    AND (:leased_from IS NULL OR leased_until >= :leased_from)
+    AND (:leased_to IS NULL OR leased_until <= :leased_to)
+ORDER BY due_at, id
+LIMIT :limit;
