@@ -1,0 +1,121 @@
+"""`redis://user:password@host:port/db`, and the other ways to name a Redis or Valkey."""
+
+from typing import NoReturn
+
+from duequeue.drive.steps import at_once
+from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.examining import Finding
+from duequeue.port.store import AsyncSession, Session, Steps
+from duequeue.stores.redis import examining
+from duequeue.stores.redis.alerts import RedisAlerts
+from duequeue.stores.redis.calling import Caller
+from duequeue.stores.redis.commands import Script
+from duequeue.stores.redis.history_table import RedisHistoryTable
+from duequeue.stores.redis.keys import KINDS
+from duequeue.stores.redis.lines import shared_lines
+from duequeue.stores.redis.opening import open_kind, open_shards
+from duequeue.stores.redis.scripts import code
+from duequeue.stores.redis.session import RedisSession
+from duequeue.stores.redis.session_async import AsyncRedisSession
+from duequeue.stores.redis.sharded import ShardedStore
+from duequeue.stores.redis.shards import shards_of
+from duequeue.stores.redis.store import RedisStore
+from duequeue.stores.redis_client.settings import RedisSettings
+
+
+class RedisBackend:
+    """One database of one server; see `port.store.Backend`."""
+
+    def __init__(self, url: str) -> None:
+        self._settings = RedisSettings.from_url(url)
+        self._lines = shared_lines.get(self.place)
+
+    @property
+    def address(self) -> str:
+        """Host, port and database."""
+        return self._settings.address
+
+    @property
+    def place(self) -> str:
+        """The address, with how it is reached."""
+        return self._settings.place
+
+    def session(self) -> Session:
+        """Use the connections that this process shares."""
+        return RedisSession(self._settings)
+
+    def async_session(self) -> AsyncSession:
+        """Use the connection that this event loop shares."""
+        return AsyncRedisSession(self._settings)
+
+    def borrow(self, connection: object) -> Session:
+        """Refuse, because there are no transactions of a caller."""
+        _refuse(connection)
+
+    def borrow_async(self, connection: object) -> AsyncSession:
+        """Refuse, because there are no transactions of a caller."""
+        _refuse(connection)
+
+    @at_once
+    def migrate(self) -> list[str]:
+        """Do nothing, because there is no schema."""
+        return []
+
+    def schema_script(self) -> str:
+        """Return an empty script, because there is no schema."""
+        return ""
+
+    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+        """Use PUBLISH and SUBSCRIBE."""
+        return RedisAlerts(self._settings, kind, on_alert)
+
+    def open_store(
+        self,
+        kind: str,
+        sweep_interval: int,  # noqa: ARG002 - the port's signature
+        *,
+        migrate: bool,  # noqa: ARG002 - the port's signature
+        history: bool,
+    ) -> Steps[RedisStore | ShardedStore]:
+        """Add the kind to the kinds of the database, if its server keeps its data."""
+        if self._settings.shards > 1 and not history:
+            callers, number = yield from open_shards(self._settings, kind)
+            return ShardedStore([RedisStore(each, number, self._lines) for each in callers])
+        caller, number = yield from open_kind(self._settings, kind, history=history)
+        return RedisStore(caller, number, self._lines)
+
+    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
+        """Ask for the kinds, and for the sizes of those with this name if there are several."""
+        kinds = [kind for kind in (yield from self.kinds()) if kind.startswith(f"{name}|")]
+        types: dict[str, int] = {}
+        for kind in kinds if len(kinds) > 1 else ():
+            live = 0
+            for keys in shards_of(kind, self._settings.shards):
+                live += yield Caller(keys).script("count_live")
+            types[kind.partition("|")[2]] = min(live, most)
+        return types
+
+    @at_once
+    def open_history(self, *, migrate: bool) -> RedisHistoryTable:  # noqa: ARG002 - the port's signature
+        """Return the history of all kinds."""
+        return RedisHistoryTable(self.kinds)
+
+    def read_only_session(self) -> Session:
+        """Use the connections that this process shares, since connecting changes nothing."""
+        return self.session()
+
+    def kinds(self) -> Steps[list[str]]:
+        """Read the hash of kinds."""
+        return sorted([kind.decode() for kind in (yield Script(code("kinds"), [KINDS], ()))])
+
+    def examine(self, now: int) -> Steps[list[Finding]]:
+        """Examine the servers that have the queues."""
+        return examining.examine(self._settings, self.kinds, now)
+
+
+def _refuse(connection: object) -> NoReturn:
+    raise TypeError(
+        f"connection {type(connection).__name__} cannot be used, because Redis has no transactions "
+        "of a caller: offer after your own commit, or keep the queue in the database of your "
+        "transaction"
+    )

@@ -1,0 +1,141 @@
+"""Batches that are offered: at once, or staged until a commit."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from duequeue.errors import StoreError
+from duequeue.message import OfferOutcome
+from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId, StreamCounts
+from duequeue.port.store import Steps
+from duequeue.stores.redis.bulk.records import records_of, words_of
+from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
+from duequeue.stores.redis.store import RedisStore
+
+
+class RedisStage:
+    """The staged and the offered batches of one kind; see `port.bulk.BulkStore`."""
+
+    def __init__(self, caller: Caller, messages: RedisStore) -> None:
+        self._caller = caller
+        self._messages = messages
+
+    def ingest(
+        self, rows: pa.RecordBatch, now: int, *, expect_new: bool
+    ) -> Steps[tuple[OfferCounts, bool]]:
+        """Offer the batch, a thousand rows in each script."""
+        outcomes: list[OfferOutcome] = []
+        for records in records_of(rows):
+            outcomes += yield from self._messages.offer(records, now)
+        counts = OfferCounts(*(outcomes.count(each) for each in OUTCOMES))
+        return counts, expect_new and counts.created == rows.num_rows
+
+    def take_write_place(self, most: int) -> Steps[bool]:  # noqa: ARG002 - the port's signature
+        """Return True, because scripts run one after the other anyway."""
+        yield from ()
+        return True
+
+    def stage(self, rows: pa.RecordBatch, stage: StageId, part: int) -> Steps[None]:
+        """Append rows to the stage; those of an earlier try are left as they are."""
+        first = 0
+        for records in records_of(rows):
+            words = (stage.batch, part, first, *words_of(records))
+            yield self._caller.script("bulk/stage", words, own=self._stage(stage, part))
+            first += len(records)
+
+    def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
+        """Delete parts from the stage."""
+        for part in parts:
+            yield self._caller.script("bulk/discard", (part,), own=self._stage(stage, part))
+
+    def merge(
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+    ) -> Steps[OfferCounts | None]:
+        """Choose among rows with the same key, then offer what was chosen.
+
+        Each script takes the rows that it offers away from the stage and counts them, so a try
+        that was interrupted goes on where it stopped.
+        """
+        commit = {"commit": self._caller.keys.named(f"commit:{app}"), **self._stage(stage)}
+        known = [number for item in parts.items() for number in item]
+        state = yield self._caller.script("bulk/open_commit", (stage.batch, *known), own=commit)
+        if state == b"merged":
+            yield from self._empty(stage)
+            return None
+        _check(state, app, stage.batch)
+        if state == b"new":
+            yield from self._choose(stage, parts)
+            yield self._caller.script("bulk/begin_commit", (stage.batch, now), own=commit)
+        for part in sorted(parts):
+            own = {**commit, **self._stage(stage, part)}
+            while (yield self._caller.script("bulk/merge", (part, now, MOST_BYTES), now, own)):
+                pass
+        counts = yield self._caller.script("bulk/close_commit", own=commit)
+        yield from self._empty(stage)
+        return OfferCounts(*map(int, counts))
+
+    def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
+        """Store the counts, and delete those that nobody has asked for."""
+        text = " ".join(map(str, counts))
+        yield self._caller.script("bulk/record", (app, text, now, now - STALE_AFTER))
+
+    def take_record(self, app: str) -> Steps[OfferCounts | None]:
+        """Delete the counts and return them."""
+        found: bytes | None = yield self._caller.script("bulk/take_record", (app,))
+        return None if found is None else OfferCounts(*map(int, found.split()[1:]))
+
+    def stream_counts(self, app: str) -> Steps[StreamCounts | None]:
+        """Read the commit."""
+        commit = {"commit": self._caller.keys.named(f"commit:{app}")}
+        batch, *counts = yield self._caller.script("bulk/find_commit", own=commit)
+        if batch is None:
+            return None
+        return StreamCounts(int(batch), OfferCounts(*(int(each or 0) for each in counts)))
+
+    def _choose(self, stage: StageId, parts: Mapping[int, int]) -> Steps[None]:
+        """Note which row of each key counts, if there are several parts that may have it."""
+        if len(parts) < 2:  # noqa: PLR2004 - within one part, each key is there once
+            return
+        for part in sorted(parts):
+            own = self._stage(stage, part)
+            for first in range(0, parts[part], MOST_AT_ONCE):
+                yield self._caller.script("bulk/choose", (part, first), own=own)
+
+    def _empty(self, stage: StageId) -> Steps[None]:
+        """Delete what is left of a batch, and of those before it that were given up."""
+        stages = yield self._caller.script("bulk/stages", own=self._stage(stage))
+        for batch in map(int, stages):
+            if batch <= stage.batch:
+                old = StageId(stage.writer, batch)
+                parts = yield self._caller.script("bulk/stage_parts", own=self._stage(old))
+                yield from self.discard(old, [int(part) for part in parts])
+                yield self._caller.script("bulk/forget_stage", (batch,), own=self._stage(old))
+
+    def _stage(self, stage: StageId, part: int | None = None) -> dict[str, bytes]:
+        """Return the keys of a batch of the stage, and of a part of it."""
+        named = self._caller.keys.named
+        base = f"stage:{stage.writer}:{stage.batch}"
+        return {
+            "stages": named(f"stages:{stage.writer}"),
+            "stage_parts": named(base),
+            "chosen": named(f"{base}:chosen"),
+            "staged": named(f"{base}:{part}"),
+            "staged_keys": named(f"{base}:{part}:keys"),
+        }
+
+
+# In the order of `OfferCounts`.
+OUTCOMES = (OfferOutcome.CREATED, OfferOutcome.UPDATED, OfferOutcome.IGNORED)
+
+
+def _check(state: bytes | int, app: str, batch: int) -> None:
+    if isinstance(state, int):
+        raise StoreError(
+            f"{app!r} has already merged batch {state}, and this is batch {batch}, so another "
+            "stream has used that name before; give this one its own name with txnAppId"
+        )
+    if state == b"missing":
+        raise StoreError(
+            f"batch {batch} of {app!r} is no longer staged as it was written; the server must have "
+            "crashed in between, so run the batch again"
+        )

@@ -1,0 +1,69 @@
+"""The scripts of one kind of message, ready to be sent."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from duequeue.port.store import Record, Steps
+from duequeue.stores.redis.commands import Script, Word
+from duequeue.stores.redis.keys import QueueKeys
+from duequeue.stores.redis.packing import tail_of
+from duequeue.stores.redis.scripts import code
+
+T = TypeVar("T")
+
+# What one script handles at most. Nobody else is served meanwhile, which is some milliseconds.
+MOST_AT_ONCE = 1000
+MOST_BYTES = 16 * 1024 * 1024
+
+
+class Caller:
+    """Makes the commands of one kind of message."""
+
+    def __init__(self, keys: QueueKeys) -> None:
+        self.keys = keys
+        self.kind = keys.kind
+
+    def script(
+        self,
+        name: str,
+        arguments: Sequence[Word] = (),
+        now: int | None = None,
+        own: Mapping[str, bytes] | None = None,
+    ) -> Script:
+        """Return a script with the keys that it takes; one that may settle messages needs `now`."""
+        found = code(name)
+        return Script(found, self.keys.of(found, now, own), arguments)
+
+    def until_done(
+        self, name: str, arguments: Sequence[Word], own: Mapping[str, bytes] | None = None
+    ) -> Steps[Any]:
+        """Run a script again while it has more to clear away before it can answer."""
+        command = self.script(name, arguments, own=own)
+        while (reply := (yield command)) is None:
+            pass
+        return reply
+
+
+def cut(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut a sequence into what one script may handle."""
+    if len(items) <= MOST_AT_ONCE:
+        yield items
+        return
+    for first in range(0, len(items), MOST_AT_ONCE):
+        yield items[first : first + MOST_AT_ONCE]
+
+
+def cut_by_size(items: Sequence[T], sizes: Sequence[int]) -> Iterator[Sequence[T]]:
+    """Cut a sequence where the sizes would be too large for one script."""
+    first, total = 0, 0
+    for position, size in enumerate(sizes):
+        if position > first and total + size > MOST_BYTES:
+            yield items[first:position]
+            first, total = position, 0
+        total += size
+    yield items[first:]
+
+
+def record_words(record: Record) -> tuple[Word, ...]:
+    """Return a record as scripts take it."""
+    return record.key, record.due_at, tail_of(record), "1" if record.replace else "0"

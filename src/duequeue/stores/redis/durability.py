@@ -1,0 +1,73 @@
+"""What makes a change durable beyond the primary's memory, if the URL demands it.
+
+WAITAOF and WAIT are about the changes of their own connection. A script that is repeated after a
+lost answer may change nothing, so a small write of its own goes before them: it comes later in the
+stream of changes than everything that the script found.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from redis.exceptions import ConnectionError as LostConnection
+
+from duequeue.stores.redis.commands import Question, Script, Together
+from duequeue.stores.redis_client.settings import Durable
+
+# A change that is not confirmed within these seconds counts as failed.
+CONFIRM_WITHIN = 5.0
+
+# If a crash undoes any other script, only a lease or its end is lost.
+LASTING = frozenset(
+    {
+        "bulk/ack",
+        "bulk/close_commit",
+        "bulk/merge",
+        "bulk/record",
+        "bulk/stage",
+        "bury",
+        "cron_commit",
+        "delete_burial",
+        "drop",
+        "drop_all",
+        "offer",
+        "purge_burials",
+        "release",
+        "remove",
+        "reschedule",
+        "revive",
+        "revive_all",
+    }
+)
+
+_UNCONFIRMED = {
+    Durable.FSYNC: "it was not written to the disk of the server within {:.3g} s",
+    Durable.REPLICA: "no replica had it within {:.3g} s",
+}
+
+
+def slots_to_confirm(command: Script | Together | Question) -> Iterable[bytes]:
+    """Return a key of each slot in which a command has changed something that must last."""
+    if isinstance(command, Question):
+        return ()
+    scripts = command.scripts if isinstance(command, Together) else (command,)
+    found = {script.slot_key for script in scripts if script.code.name in LASTING}
+    return sorted(found)
+
+
+def barrier(slot: bytes) -> tuple[str | bytes, ...]:
+    """Return a write to the slot of a key."""
+    return ("SET", slot[: slot.index(b"}") + 1] + b":barrier", "1")
+
+
+def wait_words(durable: Durable, seconds: float) -> tuple[str, ...]:
+    """Return the command that waits for the write before it."""
+    millis = str(max(1, int(1000 * min(seconds, CONFIRM_WITHIN))))
+    return ("WAITAOF", "1", "0", millis) if durable is Durable.FSYNC else ("WAIT", "1", millis)
+
+
+def require_confirmed(durable: Durable, reply: Any) -> None:
+    """Raise if nobody confirmed the write in time."""
+    confirmed = reply[0] if durable is Durable.FSYNC else reply
+    if not confirmed:
+        reason = _UNCONFIRMED[durable].format(CONFIRM_WITHIN)
+        raise LostConnection(f"the change was made, but {reason}, as durable= in the url demands")

@@ -1,0 +1,181 @@
+"""The examination of Redis or Valkey, which is that of each server that has a queue."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from duequeue.port.examining import Finding, Level
+from duequeue.port.store import Steps
+from duequeue.stores.judging import judge_clock, judge_connections
+from duequeue.stores.redis.checks import About, Refusal, ask_server, parse, refusals
+from duequeue.stores.redis.commands import Question, Script
+from duequeue.stores.redis.keys import KINDS, LAYOUT
+from duequeue.stores.redis.scripts import code
+from duequeue.stores.redis.shards import shards_of
+from duequeue.stores.redis_client.cluster_map import shared_map
+from duequeue.stores.redis_client.servers import SLOTS
+from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
+
+NEARLY_FULL = 0.8
+
+
+def examine(
+    settings: RedisSettings, kinds: Callable[[], Steps[list[str]]], now: int
+) -> Steps[list[Finding]]:
+    """Examine the server, or each node of a cluster that has a queue."""
+    if settings.way is not Way.CLUSTER:
+        about = yield from _ask(KINDS)
+        return [*judge_server(settings, about, now), (yield from _examine_layout())]
+    findings = [(yield from _examine_layout())]
+    queues = [keys for kind in (yield from kinds()) for keys in shards_of(kind, settings.shards)]
+    seen = set[str]()
+    for place in [KINDS, *(keys.named("messages") for keys in queues)]:
+        about = yield from _ask(place)
+        node = str(shared_map(settings).node_for(place))
+        if node not in seen:
+            seen.add(node)
+            cluster = yield from _asked("CLUSTER", "INFO")
+            own = [*judge_server(settings, about, now), judge_cluster(cluster)]
+            findings += [each._replace(about=f"{each.about} of {node}") for each in own]
+    return findings
+
+
+def judge_server(settings: RedisSettings, about: About, now: int) -> list[Finding]:
+    """Judge what a server says about itself."""
+    if not about:
+        text = "This user may not ask INFO, so the server was not examined."
+        return [Finding(Level.ADVICE, "server", text, "Give the user the right +info.")]
+    refused = [*refusals(settings, about)]
+    known = {refusal.about for refusal in refused}
+    judged = [
+        judge_clock(int(about["server_time_usec"]) // 1000 - now),
+        _connections(about),
+        judge_memory(about),
+        _eviction(about),
+        judge_file(settings, about),
+        *judge_writing(about),
+        _replicas(about),
+    ]
+    others = [each for each in judged if each.about not in known]
+    return [_name(about), *map(_problem, refused), *others]
+
+
+def judge_memory(about: About) -> Finding:
+    """Judge how much of the memory is in use."""
+    used, limit = int(about["used_memory"]), int(about.get("maxmemory", "0"))
+    most = limit or int(about.get("total_system_memory", "0"))
+    name = "maxmemory" if limit else "the machine"
+    if not most:
+        return Finding(Level.OK, "memory", f"{used / 1e6:,.1f} MB are in use.")
+    text = f"{used / 1e6:,.1f} MB are in use, and {name} has {most / 1e6:,.1f} MB."
+    if used < NEARLY_FULL * most:
+        return Finding(Level.OK, "memory", text)
+    advice = "Raise maxmemory, or drain the queues: on a full server every offer fails."
+    return Finding(Level.PROBLEM if used >= most else Level.ADVICE, "memory", text, advice)
+
+
+def judge_file(settings: RedisSettings, about: About) -> Finding:
+    """Judge whether messages outlive the server, and how soon they are on its disk."""
+    name = "append-only file"
+    if about.get("aof_enabled") == "0":
+        text = "The server writes no append-only file, so all messages are lost when it stops."
+        if settings.may_forget:
+            return Finding(Level.OK, name, text)
+        advice = "Switch appendonly on, or add persistence=none to the url if that may happen."
+        return Finding(Level.ADVICE, name, text, advice)
+    sync = about.get("appendfsync")
+    if sync is None:
+        text = "This user may not ask how often the append-only file is synchronized."
+        return Finding(Level.ADVICE, name, text, "Give the user the right +config|get.")
+    if sync != "no":
+        return Finding(Level.OK, name, f"The server writes one, and appendfsync is {sync}.")
+    advice = "Set appendfsync to everysec or always."
+    if settings.durable is Durable.FSYNC:
+        text = "appendfsync is no, so nothing confirms what durable=fsync in the url waits for."
+        return Finding(Level.PROBLEM, name, text, advice)
+    text = "appendfsync is no, so a crash of the machine may lose the last half minute."
+    return Finding(Level.ADVICE, name, text, advice)
+
+
+def judge_writing(about: About) -> Iterator[Finding]:
+    """Judge whether the server could write its files when it last tried."""
+    advice = "Look at its log and its disk: until it can write, it may refuse every offer."
+    files = {"aof_last_write_status": "append-only file", "rdb_last_bgsave_status": "snapshot"}
+    for name, what in files.items():
+        if about.get(name, "ok") != "ok":
+            text = f"The server could not write its {what} ({name} is {about[name]})."
+            yield Finding(Level.PROBLEM, "disk", text, advice)
+    if about.get("aof_last_bgrewrite_status", "ok") != "ok":
+        text = "The server could not rewrite its append-only file, which therefore grows."
+        yield Finding(Level.ADVICE, "disk", text, "Look at its log, its disk and its memory.")
+
+
+def judge_cluster(reply: bytes | None) -> Finding:
+    """Judge whether a cluster serves all slots, as one of its nodes sees it."""
+    if reply is None:
+        text = "This user may not ask for the state of the cluster."
+        return Finding(Level.ADVICE, "cluster", text, "Give the user the right +cluster|info.")
+    about = parse(reply)
+    state, served = about.get("cluster_state"), int(about.get("cluster_slots_ok", "0"))
+    text = f"The state of the cluster is {state}, and {served:,} of {SLOTS:,} slots are served."
+    if state == "ok" and served == SLOTS:
+        return Finding(Level.OK, "cluster", text)
+    advice = "Start the nodes that are missing, or assign their slots to others."
+    return Finding(Level.PROBLEM, "cluster", text, advice)
+
+
+def judge_layout(found: int | None) -> Finding:
+    """Judge whether this code can read the keys."""
+    if found is None:
+        return Finding(Level.OK, "layout", "The database has no queue yet.")
+    text = f"The keys have layout {found}."
+    if found == LAYOUT:
+        return Finding(Level.OK, "layout", text)
+    advice = "Use the version of DueQueue that wrote them."
+    return Finding(Level.PROBLEM, "layout", text, advice)
+
+
+def _ask(place: bytes) -> Steps[About]:
+    """Ask the server that has a key for everything that it says about itself."""
+    about = yield from ask_server(Script(code("server"), [place], ()))
+    setting = yield from _asked("CONFIG", "GET", "appendfsync")
+    return about | ({"appendfsync": setting[1].decode()} if setting else {})
+
+
+def _asked(*words: str) -> Steps[Any]:
+    """Ask one question; the answer is None if the user may not ask it."""
+    try:
+        return (yield Question(words))
+    except ResponseError:
+        return None
+
+
+def _examine_layout() -> Steps[Finding]:
+    found: bytes | None = yield Question(("HGET", KINDS, b""))
+    return judge_layout(None if found is None else int(found))
+
+
+def _problem(refusal: Refusal) -> Finding:
+    text, advice = (f"{each[0].upper()}{each[1:]}." for each in (refusal.reason, refusal.way_out))
+    return Finding(Level.PROBLEM, refusal.about, text, advice)
+
+
+def _name(about: About) -> Finding:
+    name = f"Redis {about['redis_version']}"
+    if "valkey_version" in about:
+        name = f"Valkey {about['valkey_version']}"
+    return Finding(Level.OK, "server", f"This is {name}.")
+
+
+def _connections(about: About) -> Finding:
+    advice = "Lower pool_size in the URLs, or raise maxclients."
+    return judge_connections(int(about["connected_clients"]), int(about["maxclients"]), advice)
+
+
+def _eviction(about: About) -> Finding:
+    return Finding(Level.OK, "eviction", f"The maxmemory-policy is {about['maxmemory_policy']}.")
+
+
+def _replicas(about: About) -> Finding:
+    return Finding(Level.OK, "replicas", f"The server has {about['connected_slaves']} of them.")

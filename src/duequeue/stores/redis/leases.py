@@ -1,0 +1,40 @@
+"""Walks over the leases of one kind of message, a thousand in each script."""
+
+from typing import NamedTuple
+
+from duequeue.port.listing import Place
+from duequeue.port.store import Steps
+from duequeue.stores.redis.calling import MOST_AT_ONCE, Caller
+from duequeue.stores.redis.commands import Word
+
+
+class SeenLease(NamedTuple):
+    """The place of a leased message in due order, and its key."""
+
+    place: Place
+    key: str
+
+
+class Leases:
+    """The leases that were seen so far, in the order of their ends.
+
+    What is claimed or extended in the meantime ends later than what was seen, so it is seen too,
+    unless its lease is shorter than that of others.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.seen: dict[int, SeenLease] = {}
+        self.last: tuple[Word, Word] = ("", "")
+
+    def see_all(self) -> Steps[None]:
+        """Go on to the end."""
+        count = MOST_AT_ONCE
+        while count == MOST_AT_ONCE:
+            reply = yield self._caller.script("leases", (*self.last, MOST_AT_ONCE))
+            parts = iter(reply)
+            page = list(zip(parts, parts, parts, parts, strict=True))
+            for number, lease_end, due, key in page:
+                self.last = (lease_end, number)
+                self.seen[int(number)] = SeenLease(Place(int(due), int(number)), key.decode())
+            count = len(page)

@@ -1,0 +1,2 @@
+-- keys: batches
+return call('HGETALL', batches)

@@ -1,0 +1,10 @@
+-- keys: staged_keys chosen
+-- args: part first
+-- Of the same key in several parts, one record is chosen: the last that may replace, or else the
+-- first. Parts come in their order. Returns how many rows were looked at, which is at most 1000.
+local names = call('LRANGE', staged_keys, 2 * first, 2 * first + 1999)
+for i = 1, #names, 2 do
+  local place = part .. ':' .. format('%d', first + (i - 1) / 2)
+  call(names[i + 1] == '1' and 'HSET' or 'HSETNX', chosen, names[i], place)
+end
+return #names / 2

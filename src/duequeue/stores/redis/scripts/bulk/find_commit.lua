@@ -1,0 +1,2 @@
+-- keys: commit
+return call('HMGET', commit, 'batch', 'created', 'updated', 'ignored')

@@ -1,0 +1,11 @@
+-- keys: commit stage_parts
+-- args: batch
+-- The rest: part, rows. Returns `new`, or `merging` or `merged` if a try before this came so far,
+-- or `missing` if not all parts are staged as they were written, or the number of a later batch.
+local last = call('HGET', commit, 'batch')
+if last and tonumber(last) > tonumber(batch) then return tonumber(last) end
+if last == batch then return call('HGET', commit, 'state') end
+for i = rest, #ARGV, 2 do
+  if call('HGET', stage_parts, ARGV[i]) ~= ARGV[i + 1] then return 'missing' end
+end
+return 'new'

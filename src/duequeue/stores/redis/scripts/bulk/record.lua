@@ -1,0 +1,9 @@
+-- keys: records
+-- args: app counts now before
+-- Counts that nobody has asked for by then are forgotten.
+local all = call('HGETALL', records)
+for i = 1, #all, 2 do
+  local _, _, at = find(all[i + 1], '^(%d+) ')
+  if tonumber(at) < tonumber(before) then call('HDEL', records, all[i]) end
+end
+return call('HSET', records, app, now .. ' ' .. counts)

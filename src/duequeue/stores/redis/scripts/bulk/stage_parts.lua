@@ -1,0 +1,2 @@
+-- keys: stage_parts
+return call('HKEYS', stage_parts)

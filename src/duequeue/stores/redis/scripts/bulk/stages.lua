@@ -1,0 +1,2 @@
+-- keys: stages
+return call('SMEMBERS', stages)

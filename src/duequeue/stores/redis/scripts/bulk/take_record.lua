@@ -1,0 +1,5 @@
+-- keys: records
+-- args: app
+local found = call('HGET', records, app)
+call('HDEL', records, app)
+return found

@@ -1,0 +1,2 @@
+-- keys: messages
+return call('HLEN', messages)

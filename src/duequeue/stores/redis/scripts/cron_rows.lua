@@ -1,0 +1,2 @@
+-- keys: crons
+return call('HGETALL', crons)

@@ -1,0 +1,2 @@
+-- keys: days
+return call('SMEMBERS', days)

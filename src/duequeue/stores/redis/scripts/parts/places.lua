@@ -1,0 +1,15 @@
+-- How many members of a zset come before or at a place: a score, and a member as `order` sees it.
+local function rank_after(zset, score, place, order)
+  local low, high = call('ZCOUNT', zset, '-inf', '(' .. score), call('ZCOUNT', zset, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if order(call('ZRANGE', zset, middle, middle)[1]) <= place then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local function marked_id(member) return tonumber((unmark(member))) end

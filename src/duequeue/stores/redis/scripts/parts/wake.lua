@@ -1,0 +1,13 @@
+-- keys: listeners
+-- Wake one of the processes that wait. One that is gone is forgotten, and the next is tried. A
+-- process that is taken out has to look now, whatever is due, and enters itself again if it finds
+-- nothing.
+local function wake(due, kind, takes_out)
+  local look_at = takes_out and '0' or due
+  while true do
+    local channel = call(takes_out and 'SPOP' or 'SRANDMEMBER', listeners)
+    if not channel then return end
+    if call('PUBLISH', channel, look_at .. ' ' .. kind) > 0 then return end
+    call('SREM', listeners, channel)
+  end
+end

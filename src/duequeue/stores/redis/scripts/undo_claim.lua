@@ -1,0 +1,22 @@
+-- keys: waiting leased states
+-- args: token lease_end kind
+-- uses: ids states wake
+-- Give back what a claim has leased for a caller that no longer waits for the answer.
+local found = call('ZRANGEBYSCORE', leased, lease_end, lease_end)
+local given_back, earliest = 0, nil
+for _, id in ipairs(found) do
+  local holder, attempts, due, key = state_of(call('HGET', states, id))
+  if holder == token then
+    call('ZREM', leased, id)
+    if attempts > 1 then
+      call('HSET', states, id, '0 ' .. attempts - 1 .. ' ' .. due .. ' ' .. key)
+    else
+      call('HDEL', states, id)
+    end
+    call('ZADD', waiting, due, mark(id) .. key)
+    given_back = given_back + 1
+    if not earliest or tonumber(due) < tonumber(earliest) then earliest = due end
+  end
+end
+if earliest then wake(earliest, kind, true) end
+return given_back

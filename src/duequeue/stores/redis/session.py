@@ -1,0 +1,145 @@
+"""Runs operations on Redis, blocking."""
+
+from collections.abc import Sequence
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import TypeVar
+
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from duequeue.drive.steps import drive
+from duequeue.port.store import Operation
+from duequeue.stores.redis.commands import LOAD, Question, Script, Together
+from duequeue.stores.redis.durability import (
+    barrier,
+    require_confirmed,
+    slots_to_confirm,
+    wait_words,
+)
+from duequeue.stores.redis.errors import leaves_it_usable, no_answer, translate
+from duequeue.stores.redis.pool import shared_pool
+from duequeue.stores.redis_client.nodes import ANSWER_WITHIN, Connection
+from duequeue.stores.redis_client.settings import Durable, RedisSettings
+
+T = TypeVar("T")
+
+# By how many seconds the limit of a connection may exceed that of a call.
+TOLERANCE = 0.5
+
+
+class RedisSession:
+    """Runs each operation on a connection of the pool that this process shares."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        self._settings = settings
+        self._pool = shared_pool(settings)
+        self._pool.join()
+        self._durable = settings.durable
+        self._closed = False
+
+    def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:  # noqa: ARG002 - no script waits for a lock
+        """Run one operation; each script is a transaction of its own."""
+        ends_at = monotonic() + seconds
+        permit = self._pool.permit(seconds)
+        try:
+            return self._run(operation, ends_at)
+        except (RedisError, OSError) as error:
+            raise translate(error, self._settings, seconds) from error
+        finally:
+            permit.give_back()
+
+    def close(self) -> None:
+        """Leave the pool, which closes with its last user."""
+        if not self._closed:
+            self._closed = True
+            self._pool.leave()
+
+    def _run(self, operation: Operation[T], ends_at: float) -> T:
+        pool = self._pool
+        try:
+            connection = pool.take(ends_at)
+        except (RedisError, OSError):
+            pool.close_idle()
+            raise
+        try:
+            result = drive(operation(), partial(self._perform, connection, ends_at))
+        except BaseException as error:
+            if leaves_it_usable(error):
+                pool.give(connection)
+            else:
+                connection.disconnect()
+                if isinstance(error, RedisError | OSError):
+                    pool.close_idle()  # the others lead to the same lost server
+            raise
+        pool.give(connection)
+        return result
+
+    def _perform(
+        self, connection: Connection, ends_at: float, command: Script | Together | Question
+    ) -> object:
+        if isinstance(command, Question):
+            connection.send_command(*command.words)
+            return _read(connection, ends_at)
+        if isinstance(command, Together):
+            reply: object = _answer_all(connection, ends_at, command.scripts)
+        else:
+            reply = answer(connection, ends_at, command)
+        if self._durable is not Durable.NOTHING:
+            for slot in slots_to_confirm(command):
+                _confirm(connection, ends_at, self._durable, slot)
+        return reply
+
+
+def answer(connection: Connection, ends_at: float, command: Script) -> object:
+    """Send a script and return its reply; load it if the server does not know it.
+
+    A server forgets its scripts when it restarts, and one that takes over has none.
+    """
+    words = command.words
+    try:
+        connection.send_command(*words)
+        return _read(connection, ends_at)
+    except NoScriptError:
+        connection.send_command(*LOAD, command.code.text)
+        _read(connection, ends_at)
+        connection.send_command(*words)
+        return _read(connection, ends_at)
+
+
+def _answer_all(connection: Connection, ends_at: float, commands: Sequence[Script]) -> list[object]:
+    """Send all scripts before the first reply is read; the first error is raised after the last."""
+    for command in commands:
+        connection.send_command(*command.words)
+    replies: list[object] = []
+    errors: list[ResponseError] = []
+    for _ in commands:
+        try:
+            replies.append(_read(connection, ends_at))
+        except NoScriptError as error:
+            replies.append(error)
+        except ResponseError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return [
+        answer(connection, ends_at, command) if isinstance(reply, NoScriptError) else reply
+        for command, reply in zip(commands, replies, strict=True)
+    ]
+
+
+def _confirm(connection: Connection, ends_at: float, durable: Durable, slot: bytes) -> None:
+    """Wait until what was changed before is as durable as the URL demands."""
+    connection.send_command(*barrier(slot))
+    connection.send_command(*wait_words(durable, ends_at - monotonic()))
+    _read(connection, ends_at)
+    require_confirmed(durable, _read(connection, ends_at))
+
+
+def _read(connection: Connection, ends_at: float) -> object:
+    left = ends_at - monotonic()
+    if left <= 0:
+        raise no_answer(left)
+    if left > ANSWER_WITHIN - TOLERANCE:
+        return connection.read_response()  # the connection's own limit, which costs nothing
+    return connection.read_response(timeout=left)

@@ -1,0 +1,1 @@
+"""How Redis is reached, by the store on it and by others that send wake-ups through it."""

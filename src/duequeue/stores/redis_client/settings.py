@@ -1,0 +1,217 @@
+"""How to reach a Redis or Valkey: one server, the primary that Sentinel names, or a cluster."""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote
+
+from duequeue.stores.redis_client.servers import Server, parse_servers
+from duequeue.stores.url_parts import (
+    refuse_unencoded_credentials,
+    refuse_unknown_options,
+    split_options,
+)
+
+PORT = 6379
+SENTINEL_PORT = 26379
+DEFAULT_POOL_SIZE = 10
+MOST_SHARDS = 256
+
+OWN_OPTIONS = {
+    "db",
+    "durable",
+    "eviction",
+    "persistence",
+    "pool_size",
+    "sentinel_password",
+    "sentinel_username",
+    "shards",
+}
+TLS_OPTIONS = {
+    "ssl_ca_certs",
+    "ssl_ca_path",
+    "ssl_cert_reqs",
+    "ssl_certfile",
+    "ssl_check_hostname",
+    "ssl_keyfile",
+    "ssl_password",
+}
+
+_SCHEME = re.compile(r"(redis|valkey)(s?)(?:\+(sentinel|cluster))?|unix", re.IGNORECASE)
+
+
+class Way(Enum):
+    """How the server that takes writes is found."""
+
+    SERVER = "server"
+    SOCKET = "socket"
+    SENTINEL = "sentinel"
+    CLUSTER = "cluster"
+
+
+class Durable(Enum):
+    """What a change waits for before it counts as made, beside the answer of the primary."""
+
+    NOTHING = ""
+    FSYNC = "fsync"
+    REPLICA = "replica"
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A user and a password, which are never shown; Redis has a default user."""
+
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class RedisSettings:
+    """A checked URL, whose passwords are never shown."""
+
+    way: Way
+    servers: tuple[Server, ...] = ()
+    path: str = ""
+    service: str = ""
+    database: int = 0
+    credentials: Credentials = Credentials()
+    sentinel_credentials: Credentials = Credentials()
+    # The arguments for TLS that the driver takes; without TLS there are none.
+    tls: tuple[tuple[str, Any], ...] | None = field(default=None, repr=False)
+    pool_size: int = DEFAULT_POOL_SIZE
+    durable: Durable = Durable.NOTHING
+    # Into how many parts, each in a slot of its own, the keys of a queue are divided.
+    shards: int = 1
+    may_evict: bool = False
+    may_forget: bool = False
+
+    @classmethod
+    def from_url(cls, url: str) -> "RedisSettings":
+        """Parse a URL."""
+        refuse_unencoded_credentials(url)
+        location, options = split_options(url)
+        refuse_unknown_options(options, OWN_OPTIONS | TLS_OPTIONS)
+        return _parse(location, {name: unquote(value) for name, value in options.items()})
+
+    @cached_property
+    def address(self) -> str:
+        """Where it is, for people to read."""
+        listed = ",".join(str(server) for server in self.servers)
+        match self.way:
+            case Way.SERVER:
+                return f"{listed}/{self.database}"
+            case Way.SOCKET:
+                return f"{self.path}?db={self.database}"
+            case Way.SENTINEL:
+                return f"{listed}/{self.service}/{self.database}"
+            case Way.CLUSTER:
+                return listed
+
+    @cached_property
+    def place(self) -> str:
+        """A name that is equal in this process for URLs that mean the same keys."""
+        parts = "" if self.shards == 1 else f" in {self.shards} shards"
+        return f"redis {self.way.value} {self.address}{parts}"
+
+    def clean(self, text: str) -> str:
+        """Replace the passwords in a driver's message by asterisks."""
+        for credentials in (self.credentials, self.sentinel_credentials):
+            if credentials.password:
+                text = text.replace(credentials.password, "***")
+        return text
+
+
+def _parse(location: str, options: dict[str, str]) -> RedisSettings:
+    scheme, _, rest = location.partition("://")
+    match = _SCHEME.fullmatch(scheme)
+    if match is None:
+        raise ValueError("url must start with redis://, rediss:// or unix://, or with valkey://")
+    _, secured, topology = match.groups()
+    account, _, after = rest.rpartition("@")
+    authority, _, path = after.partition("/")
+    way = Way.SOCKET if scheme.lower() == "unix" else Way(topology or "server")
+    _refuse_what_does_not_apply(way, options, is_secured=bool(secured))
+    path, database = _path_and_database(way, unquote(path), options)
+    port = SENTINEL_PORT if way is Way.SENTINEL else PORT
+    return RedisSettings(
+        way,
+        servers=() if way is Way.SOCKET else parse_servers(authority, port),
+        path=f"/{path}" if way is Way.SOCKET else "",
+        service=path if way is Way.SENTINEL else "",
+        database=database,
+        credentials=_credentials(account),
+        sentinel_credentials=Credentials(
+            options.get("sentinel_username"), options.get("sentinel_password")
+        ),
+        tls=_tls_arguments(options) if secured else None,
+        pool_size=_whole_number("pool_size", options, DEFAULT_POOL_SIZE, 1, 10_000),
+        durable=Durable(_one_of("durable", options, ("fsync", "replica"))),
+        shards=_whole_number("shards", options, 1, 1, MOST_SHARDS),
+        may_evict=_one_of("eviction", options, ("allow",)) == "allow",
+        may_forget=_one_of("persistence", options, ("none",)) == "none",
+    )
+
+
+def _refuse_what_does_not_apply(way: Way, options: dict[str, str], *, is_secured: bool) -> None:
+    for name in options:
+        if name in TLS_OPTIONS and not is_secured:
+            raise ValueError(f"{name} in the url needs TLS: begin the url with rediss://")
+        if name.startswith("sentinel_") and way is not Way.SENTINEL:
+            raise ValueError(f"{name} in the url needs a url that begins with redis+sentinel://")
+
+
+def _path_and_database(way: Way, path: str, options: dict[str, str]) -> tuple[str, int]:
+    """Return the socket or the service if the path names one, and the number of the database."""
+    rest, number = path, ""
+    if way is Way.SENTINEL:
+        rest, _, number = path.partition("/")
+        if not rest:
+            raise ValueError(
+                "url must name the service that Sentinel watches, such as "
+                "redis+sentinel://host:26379/mymaster/0"
+            )
+    elif way is not Way.SOCKET:
+        rest, number = "", path
+    elif not path:
+        raise ValueError("url must name the socket, such as unix:///run/redis.sock?db=0")
+    if "db" in options and number:
+        raise ValueError("url names the database twice, in its path and as db; leave one of them")
+    number = options.get("db", number) or "0"
+    if not re.fullmatch("[0-9]{1,9}", number):
+        raise ValueError(f"the database in the url must be a whole number, not {number!r}")
+    if way is Way.CLUSTER and int(number):
+        raise ValueError(f"a cluster has only database 0, but the url names {number}")
+    return rest, int(number)
+
+
+def _credentials(account: str) -> Credentials:
+    username, _, password = account.partition(":")
+    return Credentials(unquote(username) or None, unquote(password) or None)
+
+
+def _tls_arguments(options: dict[str, str]) -> tuple[tuple[str, Any], ...]:
+    given: dict[str, Any] = {name: options[name] for name in sorted(TLS_OPTIONS & options.keys())}
+    if "ssl_cert_reqs" in given:
+        _one_of("ssl_cert_reqs", options, ("none", "optional", "required"))
+    if "ssl_check_hostname" in given:
+        checked = _one_of("ssl_check_hostname", options, ("true", "false"))
+        given["ssl_check_hostname"] = checked == "true"
+    return tuple(given.items())
+
+
+def _one_of(name: str, options: dict[str, str], known: tuple[str, ...]) -> str:
+    value = options.get(name, "")
+    if name in options and value not in known:
+        raise ValueError(f"{name} in the url must be {' or '.join(known)}, not {value!r}")
+    return value
+
+
+def _whole_number(name: str, options: dict[str, str], default: int, least: int, most: int) -> int:
+    value = options.get(name, str(default))
+    if not re.fullmatch("[0-9]{1,9}", value) or not least <= int(value) <= most:
+        raise ValueError(
+            f"{name} in the url must be a whole number from {least} to {most}, not {value!r}"
+        )
+    return int(value)
