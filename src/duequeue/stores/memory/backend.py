@@ -15,7 +15,9 @@ from duequeue.stores.memory.history_table import MemoryHistory, MemoryHistoryTab
 from duequeue.stores.memory.settling import MemorySettling
 from duequeue.stores.memory.store import MemoryStore
 from duequeue.stores.memory.table import MemoryTable
+from duequeue.stores.memory.timer_names import DEFAULT_TIMER, TIMERS
 from duequeue.stores.threaded import InlineSession
+from duequeue.stores.url_parts import refuse_unknown_options, split_options
 
 T = TypeVar("T")
 
@@ -25,20 +27,29 @@ class MemoryDatabase:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.tables: defaultdict[str, MemoryTable] = defaultdict(MemoryTable)
+        self.timer = DEFAULT_TIMER
+        self.tables: defaultdict[str, MemoryTable] = defaultdict(self._new_table)
         self.crons: defaultdict[str, MemoryCrons] = defaultdict(MemoryCrons)
         self.history = MemoryHistory()
         self.sessions = 0
+
+    def _new_table(self) -> MemoryTable:
+        return MemoryTable(TIMERS[self.timer])
 
 
 _databases = Shared(MemoryDatabase)
 
 
 class MemoryBackend:
-    """`memory:` or `memory:name`; see `port.store.Backend`."""
+    """`memory:` or `memory:name`, perhaps with a `?timer=`; see `port.store.Backend`."""
 
     def __init__(self, url: str) -> None:
-        self._name = url.partition(":")[2]
+        location, options = split_options(url)
+        refuse_unknown_options(options, {"timer"})
+        self._timer = options.get("timer")
+        if self._timer is not None and self._timer not in TIMERS:
+            raise ValueError(f"timer must be one of {', '.join(TIMERS)}, not {self._timer!r}")
+        self._name = location.partition(":")[2]
         self._database = _databases.get(self._name)
 
     @property
@@ -53,7 +64,7 @@ class MemoryBackend:
 
     def session(self) -> Session:
         """Run one operation at a time, under a lock."""
-        return MemorySession(self._database)
+        return MemorySession(self._database, self.address, self._timer)
 
     def async_session(self) -> AsyncSession:
         """Run operations in the event loop, because none takes long enough to need a thread."""
@@ -118,11 +129,18 @@ class MemoryBackend:
 
 
 class MemorySession:
-    """Runs operations under one lock."""
+    """Runs operations under one lock; the first one chooses the timer of the database."""
 
-    def __init__(self, database: MemoryDatabase) -> None:
+    def __init__(self, database: MemoryDatabase, address: str, timer: str | None) -> None:
         self._database = database
         with database.lock:
+            if database.sessions == 0:
+                database.timer = timer or DEFAULT_TIMER
+            elif timer not in {None, database.timer}:
+                raise ValueError(
+                    f"{address} is open with timer={database.timer}, so it cannot be opened with "
+                    f"timer={timer}; use the same timer, or another name"
+                )
             database.sessions += 1
 
     def run(

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from duequeue.drive.steps import at_once
 from duequeue.message import OfferOutcome
+from duequeue.port.burial_table import StoredBurial
 from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials
-from duequeue.port.store import Record, Steps, StoredBurial
+from duequeue.port.store import Record, Steps
 from duequeue.stores.memory.cron_table import MemoryCronTable
 from duequeue.stores.memory.table import MemoryTable
 
@@ -30,15 +31,20 @@ class MemoryBurials:
 
     @at_once
     def last(self) -> BurialId | None:
-        """Walk over the buried messages."""
-        return max(map(_id_of, self._table.buried), default=None)
+        """Walk over the ids."""
+        return max(self._table.buried, default=None)
 
     def newest(self, key: str, burial: BurialId | None = None) -> StoredBurial | None:
         """Return the burial with this id, or else the newest one of a key."""
-        found = (each for each in reversed(self._table.buried) if each.key == key)
-        return next((each for each in found if burial in {None, _id_of(each)}), None)
+        if burial is not None:
+            found = self._table.buried.get(burial)
+            return found if found is not None and found.key == key else None
+        newest_first = reversed(self._table.buried.values())
+        return next((each for each in newest_first if each.key == key), None)
 
-    def revive(self, key: str, due_at: int, now: int, burial: BurialId | None) -> Steps[bool]:
+    def revive(
+        self, key: str, due_at: int, now: int, burial: BurialId | None = None
+    ) -> Steps[bool]:
         """Offer a burial as a new message."""
         found = self.newest(key, burial)
         return found is not None and (yield from self._revive(found, due_at, now))
@@ -47,7 +53,8 @@ class MemoryBurials:
         self, selection: BurialSelection, due_at: int, now: int
     ) -> Steps[RevivedBurials]:
         """Offer burials as new messages."""
-        newest = {each.key: each for each in self._table.buried if selection.reason in each.reason}
+        buried = self._table.buried.values()
+        newest = {each.key: each for each in buried if selection.reason in each.reason}
         selected = [each for each in self._selected(selection) if newest[each.key] is each]
         revived = 0
         for each in selected[: selection.limit]:
@@ -57,23 +64,26 @@ class MemoryBurials:
 
     @at_once
     def delete(self, burial: BurialId) -> bool:
-        """Walk over the buried messages."""
-        return self._keep(lambda each: _id_of(each) != burial) > 0
+        """Remove by id."""
+        return self._table.buried.pop(burial, None) is not None
 
     @at_once
     def purge(self, before: int) -> int:
         """Walk over the buried messages."""
-        return self._keep(lambda each: each.buried_at >= before)
+        return self.forget_before(before)
 
-    def forget_before(self, before: int) -> None:
-        """Delete old burials, as a part of another operation."""
-        self._keep(lambda each: each.buried_at >= before)
+    def forget_before(self, before: int) -> int:
+        """Delete old burials, and count them."""
+        old = [burial for burial in self._table.buried if burial.buried_at < before]
+        for burial in old:
+            del self._table.buried[burial]
+        return len(old)
 
     def _selected(self, selection: BurialSelection) -> list[StoredBurial]:
         found = [
             each
-            for each in self._table.buried
-            if selection.after < _id_of(each) <= selection.until and selection.reason in each.reason
+            for burial, each in self._table.buried.items()
+            if selection.after < burial <= selection.until and selection.reason in each.reason
         ]
         return sorted(found, key=_id_of)
 
@@ -81,17 +91,9 @@ class MemoryBurials:
         record = Record(found.key, found.payload, due_at, found.headers, replace=False)
         if self._offer(record, now) is not OfferOutcome.CREATED:
             return False
-        self._keep(lambda each: each is not found)
+        del self._table.buried[_id_of(found)]
         yield from self._cron.release(found.key)
         return True
-
-    def _keep(self, wanted: Callable[[StoredBurial], bool]) -> int:
-        """Delete all other burials, and count them."""
-        buried = self._table.buried
-        kept = [each for each in buried if wanted(each)]
-        deleted = len(buried) - len(kept)
-        buried[:] = kept
-        return deleted
 
 
 def _id_of(burial: StoredBurial) -> BurialId:

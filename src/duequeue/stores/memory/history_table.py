@@ -88,7 +88,7 @@ class MemoryHistoryTable:
         """Walk over all burials."""
         instants: dict[tuple[str, str], list[int]] = defaultdict(list)
         for kind, table in self._by_kind.items():
-            for buried in table.buried:
+            for buried in table.buried.values():
                 if buried.buried_at >= since:
                     instants[kind, buried.reason].append(buried.buried_at)
         found = [BurialReason(*of, len(at), max(at)) for of, at in sorted(instants.items())]
@@ -99,7 +99,7 @@ class MemoryHistoryTable:
         """Walk over all messages."""
         hours: dict[tuple[int, str], list[int]] = defaultdict(list)
         for kind, table in self._by_kind.items():
-            for message in table.by_id.values():
+            for message in table.by_key.values():
                 if message.due_at < until:
                     at = max(message.due_at, now)
                     hours[at - at % HOUR, kind].append(message.due_at)

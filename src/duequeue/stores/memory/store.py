@@ -1,14 +1,20 @@
 """The messages of one kind in a table of this process; see `port.store.Store`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from heapq import nsmallest
 from operator import attrgetter
 
 from duequeue.drive.steps import at_once
 from duequeue.message import OfferOutcome
+from duequeue.port.burial_table import StoredBurial
+from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import BurialId, BurialSelection, Place, RevivedBurials, Selection
+from duequeue.port.listing import Place, Selection
 from duequeue.port.store import (
+    DROPPED,
+    KEEP,
+    Answer,
     Burial,
     Claimed,
     Counts,
@@ -19,9 +25,9 @@ from duequeue.port.store import (
     ListedMessage,
     Record,
     Release,
-    Steps,
-    StoredBurial,
+    ResponseLook,
     StoredMessage,
+    StoredResponse,
 )
 from duequeue.stores.memory.burials import MemoryBurials
 from duequeue.stores.memory.cron_table import MemoryCrons, MemoryCronTable
@@ -36,7 +42,7 @@ class MemoryStore:
         self._table = table
         self._settling = settling
         self.cron = MemoryCronTable(table, settling, crons, self._offer)
-        self._burials = MemoryBurials(table, self.cron, self._offer)
+        self.burials = MemoryBurials(table, self.cron, self._offer)
 
     @at_once
     def offer(
@@ -52,7 +58,7 @@ class MemoryStore:
 
     @at_once
     def claim(self, limit: int, now: int, until: int, token: int) -> list[Claimed]:
-        """Take from the front of the heap."""
+        """Take what is due first."""
         claimed: list[Claimed] = []
         while len(claimed) < limit and (entry := self._table.take_due(now)) is not None:
             entry.leased_until, entry.token, entry.attempt = until, token, entry.attempt + 1
@@ -64,7 +70,7 @@ class MemoryStore:
 
     @at_once
     def claim_expired(self, limit: int, now: int, until: int, token: int) -> list[Expiry]:
-        """Walk over all messages."""
+        """Look through those that are due first."""
         found = self._table.expired(limit, now)
         for entry in found:
             entry.leased_until, entry.token = until, token
@@ -84,6 +90,35 @@ class MemoryStore:
     def ack(self, leases: Sequence[Lease], now: int) -> set[int]:
         """Remove the messages that are still held."""
         return {self._settling.ack(entry, lease, now) for entry, lease in self._held(leases)}
+
+    @at_once
+    def answer(
+        self,
+        answers: Sequence[Answer],
+        now: int,
+        *,
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+    ) -> set[int]:
+        """Remove the messages that are still held, and keep the responses."""
+        won: set[int] = set()
+        for lease, payload, expires_at in answers:
+            for entry, _ in self._held([lease]):
+                won.add(self._settling.ack(entry, lease, now))
+                response = StoredResponse(payload, None, now)
+                self._table.responses.put(entry.key, response, expires_at, now)
+        return won
+
+    @at_once
+    def response(self, key: str, now: int) -> ResponseLook:
+        """Look up the message and the response of a key."""
+        return ResponseLook(key in self._table.by_key, self._table.responses.find(key, now))
+
+    @at_once
+    def forget_response(self, key: str, now: int) -> bool:
+        """Remove by key."""
+        found = self._table.responses.find(key, now)
+        self._table.responses.forget(key)
+        return found is not None
 
     @at_once
     def extend(self, leases: Sequence[Lease], until: int) -> Extended:
@@ -109,20 +144,27 @@ class MemoryStore:
         return {self._table.reschedule(entry, entry.due_at) for entry in held}
 
     @at_once
-    def bury(self, burials: Sequence[Burial], now: int) -> set[int]:
+    def bury(
+        self,
+        burials: Sequence[Burial],
+        now: int,
+        *,
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+    ) -> set[int]:
         """Move the messages that are still held to the buried ones."""
         won: set[int] = set()
-        for lease, attempts, reason in burials:
+        for lease, attempts, reason, keep in burials:
             for entry, _ in self._held([lease]):
                 self._table.bury(entry, attempts, reason, now)
                 won.add(self._settling.bury(entry, lease, attempts, now))
+                self._refuse(entry.key, reason, keep, now)
         return won
 
     @at_once
     def read(self, key: str) -> StoredMessage | StoredBurial | None:
         """Look among the live messages, then among the buried ones."""
         entry = self._table.by_key.get(key)
-        return self._burials.newest(key) if entry is None else _stored(entry)
+        return self.burials.newest(key) if entry is None else _stored(entry)
 
     @at_once
     def listed(self, selection: Selection, now: int) -> list[ListedMessage]:
@@ -130,7 +172,7 @@ class MemoryStore:
         window = selection.window(now)
         found = (
             entry
-            for entry in self._table.by_id.values()
+            for entry in self._table.by_key.values()
             if window.has(Place(entry.due_at, entry.id), entry.leased_until)
             and entry.key.startswith(selection.prefix)
         )
@@ -148,14 +190,25 @@ class MemoryStore:
         return True
 
     @at_once
-    def drop(self, key: str, now: int) -> bool:
+    def drop(
+        self,
+        key: str,
+        now: int,
+        *,
+        sender: str | None = None,  # noqa: ARG002 - no other process can reach this
+    ) -> bool:
         """Remove by key."""
         entry = self._table.by_key.get(key)
-        return entry is not None and self._settling.drop(entry, now) > 0
+        if entry is None:
+            return False
+        self._settling.drop(entry, now)
+        self._refuse(key, DROPPED, KEEP, now)
+        return True
 
     @at_once
     def drop_all(self, now: int) -> int:
-        """Remove every live message."""
+        """Remove every live message, and every response."""
+        self._table.responses.clear()
         return self._settling.drop_all(now)
 
     @at_once
@@ -175,42 +228,26 @@ class MemoryStore:
         )
 
     @at_once
+    def forecast(self, now: int, buckets: Buckets) -> DueCounts:
+        """Walk over all messages."""
+        entries = self._table.by_key.values()
+        ahead = Counter(
+            (entry.due_at - buckets.begins_at) // buckets.length
+            for entry in entries
+            if now < entry.due_at < buckets.until
+        )
+        due = (entry for entry in entries if entry.due_at <= now and entry.leased_until <= now)
+        return DueCounts(sum(1 for _ in due), ahead)
+
+    @at_once
     def next_due(self, now: int) -> int | None:
-        """Look at the front of the heap."""
+        """Ask the timer."""
         return self._table.next_due(now)
 
     @at_once
     def earliest_due(self, now: int) -> int | None:
-        """Look at the front of the heap."""
+        """Ask the timer."""
         return self._table.earliest_due(now)
-
-    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
-        """Sort the buried messages."""
-        return self._burials.listed(selection)
-
-    def last_burial(self) -> Steps[BurialId | None]:
-        """Walk over the buried messages."""
-        return self._burials.last()
-
-    def revive(
-        self, key: str, due_at: int, now: int, burial: BurialId | None = None
-    ) -> Steps[bool]:
-        """Offer a burial as a new message."""
-        return self._burials.revive(key, due_at, now, burial)
-
-    def revive_all(
-        self, selection: BurialSelection, due_at: int, now: int
-    ) -> Steps[RevivedBurials]:
-        """Offer burials as new messages."""
-        return self._burials.revive_all(selection, due_at, now)
-
-    def delete_buried(self, burial: BurialId) -> Steps[bool]:
-        """Walk over the buried messages."""
-        return self._burials.delete(burial)
-
-    def purge_buried(self, before: int) -> Steps[int]:
-        """Walk over the buried messages."""
-        return self._burials.purge(before)
 
     @at_once
     def delete_old(self, limits: Limits, limit: int) -> bool:  # noqa: ARG002 - the port's signature
@@ -218,7 +255,7 @@ class MemoryStore:
         if limits.history_before is not None:
             self._settling.forget_before(limits.history_before)
         if limits.buried_before is not None:
-            self._burials.forget_before(limits.buried_before)
+            self.burials.forget_before(limits.buried_before)
         return False
 
     @at_once
@@ -231,7 +268,7 @@ class MemoryStore:
         """Do nothing, because there is always room."""
 
     def announce(self, due_at: int) -> None:
-        """Do nothing, because the heap is always in order."""
+        """Do nothing, because the timers are always in order."""
 
     @at_once
     def notify(self, due_at: int) -> None:
@@ -259,9 +296,17 @@ class MemoryStore:
         self._table.reschedule(entry, record.due_at)
         return OfferOutcome.UPDATED
 
+    def _refuse(self, key: str, reason: str, keep: int, now: int) -> None:
+        """Keep the reason why a message has no response."""
+        refusal = StoredResponse(None, reason, now)
+        self._table.responses.put(key, refusal, now + keep, now)
+
     def _held(self, leases: Sequence[Lease]) -> list[tuple[MemoryMessage, Lease]]:
-        found = [(self._table.by_id.get(lease.id), lease) for lease in leases]
-        held = {e.id: (e, lease) for e, lease in found if e and e.token == lease.token}
+        held: dict[int, tuple[MemoryMessage, Lease]] = {}
+        for lease in leases:
+            entry = self._table.by_key.get(lease.key)
+            if entry is not None and (entry.id, entry.token) == (lease.id, lease.token):
+                held[lease.id] = entry, lease
         return list(held.values())
 
 

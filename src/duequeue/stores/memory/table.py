@@ -1,20 +1,21 @@
-"""Messages in order of due time, kept in dictionaries and in heaps with lazy cancelling."""
+"""Messages in order of due time, kept in a dictionary and in two timers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import count, islice
+from itertools import count
 from typing import TypeAlias
 
 from duequeue.instants import EARLIEST
-from duequeue.port.store import Record, StoredBurial
+from duequeue.port.burial_table import StoredBurial
+from duequeue.port.listing import BurialId
+from duequeue.port.store import Record
+from duequeue.stores.memory.responses import MemoryResponses
+from duequeue.timers import Handle, HeapTimer, Timer
 
-Place: TypeAlias = tuple[int, int, int]  # instant, message id, serial number of the placing
-
-_SLACK = 64
 _burial_numbers = count(1)  # of all tables, so that no two queues share an id
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class MemoryMessage:
     """A live message."""
 
@@ -28,51 +29,56 @@ class MemoryMessage:
     leased_until: int = EARLIEST
     token: int = 0
     attempt: int = 0
-    placing: int = 0
+    timer: "Timer[MemoryMessage] | None" = None
+    handle: Handle = 0
+
+
+MakeTimer: TypeAlias = Callable[[], Timer[MemoryMessage]]
 
 
 class MemoryTable:
     """The messages of one kind. The caller holds the lock.
 
-    A free entry is in the `waiting` heap by due time, a leased one in `leased` by the end of its
-    lease. An item is never searched for to remove it. It counts only while its serial number is
-    the entry's latest, and the heaps are rebuilt once most of their items no longer count.
+    A free message is in the timer `_waiting` until it is due, and a leased one is in `_leased`
+    until its lease ends. A message that comes back to `_waiting` goes to its old place in due
+    order, because its rank there is its id.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, make_timer: MakeTimer = HeapTimer) -> None:
         self.by_key: dict[str, MemoryMessage] = {}
-        self.by_id: dict[int, MemoryMessage] = {}
-        self.buried: list[StoredBurial] = []
+        self.buried: dict[BurialId, StoredBurial] = {}
+        self.responses = MemoryResponses()
+        self._make_timer = make_timer
+        self._waiting, self._leased = make_timer(), make_timer()
         self._ids = count(1)
-        self._placings = count(1)
-        self._waiting: list[Place] = []
-        self._leased: list[Place] = []
+        self._latest = EARLIEST
 
     def add(self, record: Record) -> None:
-        """Insert a new message."""
+        """Insert a new message, which makes the response to an earlier one void."""
         key, payload, due_at, headers, _, expires_at = record
         entry = MemoryMessage(next(self._ids), key, payload, due_at, due_at, headers, expires_at)
-        self.by_key[entry.key] = self.by_id[entry.id] = entry
+        self.by_key[entry.key] = entry
+        self.responses.forget(key)
         self.place(entry)
 
     def remove(self, entry: MemoryMessage) -> int:
         """Delete a message and return its id."""
         del self.by_key[entry.key]
-        del self.by_id[entry.id]
-        self._compact()
+        self._withdraw(entry)
         return entry.id
 
     def clear(self) -> int:
         """Delete every message and return their number."""
         total = len(self.by_key)
-        for each in (self.by_key, self.by_id, self._waiting, self._leased):
-            each.clear()
+        self.by_key.clear()
+        self._waiting, self._leased = self._make_timer(), self._make_timer()
         return total
 
     def bury(self, entry: MemoryMessage, attempts: int, reason: str, now: int) -> None:
         """Copy a message to the buried ones."""
-        about = (entry.asked_at, attempts, reason, now, entry.headers, next(_burial_numbers))
-        self.buried.append(StoredBurial(entry.key, entry.payload, *about))
+        burial = BurialId(now, next(_burial_numbers))
+        about = (entry.asked_at, attempts, reason, now, entry.headers, burial.number)
+        self.buried[burial] = StoredBurial(entry.key, entry.payload, *about)
 
     def lease(self, entry: MemoryMessage, until: int) -> int:
         """Set the end of a lease and return the message's id."""
@@ -85,70 +91,65 @@ class MemoryTable:
         return self.place(entry)
 
     def place(self, entry: MemoryMessage) -> int:
-        """Put an entry into the heap that its state calls for, and return its id."""
-        entry.placing = next(self._placings)
+        """Put an entry into the timer that its state calls for, and return its id."""
+        self._withdraw(entry)
         if entry.leased_until > EARLIEST:
-            heappush(self._leased, (entry.leased_until, entry.id, entry.placing))
+            self._schedule(entry, self._leased, entry.leased_until)
         else:
-            heappush(self._waiting, (entry.due_at, entry.id, entry.placing))
-        self._compact()
+            self._schedule(entry, self._waiting, entry.due_at)
         return entry.id
 
     def take_due(self, now: int) -> MemoryMessage | None:
-        """Take the earliest claimable entry off the heap; the caller places it again."""
+        """Return the earliest claimable entry; the caller leases it."""
         self._free_ended(now)
-        while (entry := self._first(self._waiting)) is not None and entry.due_at <= now:
-            heappop(self._waiting)
+        while (found := self._waiting.first(now)) is not None:
+            entry = found[1]
             if entry.leased_until <= now:
                 return entry
             self.place(entry)  # the clock was set back to before the end of its lease
         return None
 
     def expired(self, limit: int, now: int) -> list[MemoryMessage]:
-        """Return expired entries that are due, at most `limit`; the caller leases them."""
-        expired = (
-            entry
-            for entry in self.by_id.values()
-            if entry.expires_at is not None and entry.expires_at <= now
-            if entry.due_at <= now and entry.leased_until <= now
-        )
-        return list(islice(expired, limit))
+        """Return the expired entries among the `limit` that are due first; the caller leases them.
+
+        The others are taken out to get to those behind them, and put back.
+        """
+        due: list[MemoryMessage] = []
+        while len(due) < limit and (entry := self.take_due(now)) is not None:
+            self._withdraw(entry)
+            due.append(entry)
+        for entry in due:
+            self.place(entry)
+        return [each for each in due if each.expires_at is not None and each.expires_at <= now]
 
     def earliest_due(self, now: int) -> int | None:
         """Return the earliest due time, past or future, of the entries that nobody holds."""
         self._free_ended(now)
-        while (entry := self._first(self._waiting)) is not None and entry.leased_until > now:
-            heappop(self._waiting)
-            self.place(entry)  # the clock was set back to before the end of its lease
-        return entry.due_at if entry else None
+        while (due_at := self._waiting.next_due()) is not None:
+            # To look at an entry before it is due makes a timer move ahead of the clock, so it is
+            # done only where a clock that was set back has left entries whose leases last again.
+            found = self._waiting.first(due_at) if now < self._latest else None
+            if found is None or found[1].leased_until <= now:
+                return due_at
+            self.place(found[1])
+        return None
 
     def next_due(self, now: int) -> int | None:
         """Return the earliest due time after now."""
-        first = self._first(self._waiting)
-        if first is None or first.due_at > now:
-            return first.due_at if first else None
-        return min((e.due_at for e in self.by_id.values() if e.due_at > now), default=None)
+        due = self._waiting.advance(now)  # few or none, because a poll asks when it found none
+        following = self._waiting.next_due()
+        for entry in due:
+            self._schedule(entry, self._waiting, entry.due_at)
+        return following
 
     def _free_ended(self, now: int) -> None:
-        while (ended := self._first(self._leased)) is not None and ended.leased_until <= now:
-            heappop(self._leased)
-            heappush(self._waiting, (ended.due_at, ended.id, ended.placing))
+        self._latest = max(self._latest, now)
+        for entry in self._leased.advance(now):
+            self._schedule(entry, self._waiting, entry.due_at)
 
-    def _first(self, heap: list[Place]) -> MemoryMessage | None:
-        while heap:
-            _, entry_id, placing = heap[0]
-            entry = self.by_id.get(entry_id)
-            if entry is not None and entry.placing == placing:
-                return entry
-            heappop(heap)
-        return None
+    def _schedule(self, entry: MemoryMessage, timer: Timer[MemoryMessage], at: int) -> None:
+        entry.timer, entry.handle = timer, timer.schedule(at, entry, entry.id)
 
-    def _compact(self) -> None:
-        for heap in (self._waiting, self._leased):
-            if len(heap) > 2 * len(self.by_id) + _SLACK:
-                heap[:] = [place for place in heap if self._counts(place)]
-                heapify(heap)
-
-    def _counts(self, place: Place) -> bool:
-        entry = self.by_id.get(place[1])
-        return entry is not None and entry.placing == place[2]
+    def _withdraw(self, entry: MemoryMessage) -> None:
+        if entry.timer is not None:
+            entry.timer.cancel(entry.handle)

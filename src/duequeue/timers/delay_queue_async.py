@@ -1,0 +1,87 @@
+"""A queue in this process whose items can be awaited until they are due."""
+
+from contextlib import closing
+from datetime import datetime, timedelta
+from math import inf
+from typing import Generic, TypeVar
+
+from duequeue.clock import Clock
+from duequeue.instants import timeout_millis
+from duequeue.process.closing import AsyncClosing
+from duequeue.timers.pending import Pending, Taken
+from duequeue.timers.timer import Handle, Timer
+
+T = TypeVar("T")
+
+
+class AsyncDelayQueue(AsyncClosing, Generic[T]):
+    """A queue of any items for the tasks of one process, each with the instant it is due.
+
+    It is a `DelayQueue` whose methods are awaited. Tasks of several event loops may share it. A
+    cancelled task loses no item.
+    """
+
+    def __init__(self, *, clock: Clock | None = None, timer: Timer[T] | None = None) -> None:
+        self._pending = Pending(clock, timer)
+
+    async def put(self, item: T, due: datetime | timedelta | None = None) -> Handle:
+        """Add an item, due at an instant, after a delay, or now, and return its handle."""
+        return self._pending.put(item, due)
+
+    async def cancel(self, handle: Handle) -> bool:
+        """Remove an item, and return whether it was still there."""
+        return self._pending.cancel(handle)
+
+    async def take(self) -> T:
+        """Wait until an item is due, and take it."""
+        taken: Taken[T] = []
+        try:
+            await self._wait(taken, None)
+            return taken[0][1]
+        except BaseException:
+            self._pending.put_back(taken)
+            raise
+
+    async def poll(self, timeout: timedelta | float | None = 0) -> T | None:
+        """Take an item that is due, or return None once the timeout has passed.
+
+        Without a timeout it does not wait, and with None it waits as long as `take`.
+        """
+        millis = None if timeout is None else timeout_millis(timeout)
+        taken: Taken[T] = []
+        try:
+            await self._wait(taken, millis)
+            return taken[0][1] if taken else None
+        except BaseException:
+            self._pending.put_back(taken)
+            raise
+
+    async def drain(self) -> list[T]:
+        """Take all items that are due now, in due order."""
+        taken: Taken[T] = []
+        try:
+            self._pending.take(taken, inf)
+            items = [item for _, item in taken]
+        except BaseException:
+            self._pending.put_back(taken)
+            raise
+        return items
+
+    async def peek(self) -> T | None:
+        """Return the item that is due first, now or later, without taking it."""
+        return self._pending.first()
+
+    async def close(self) -> None:
+        """Refuse every later call, and those that wait; closing twice is fine."""
+        self._pending.close()
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with {len(self)} items>"
+
+    async def _wait(self, taken: Taken[T], timeout: float | None) -> None:
+        with closing(self._pending.looks(taken, timeout)) as waits:
+            for wait in waits:
+                await self._pending.bell.wait_async(*wait)
