@@ -1,0 +1,1 @@
+"""The store behind a DueQueue server, over HTTP."""

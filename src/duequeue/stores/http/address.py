@@ -1,0 +1,95 @@
+"""Where a server is, and the token for it. The token never shows."""
+
+import os
+import re
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
+
+TOKEN_VARIABLE = "DUEQUEUE_TOKEN"  # noqa: S105 - a name
+# A token goes into a header, so it must not have a line break or a space in it.
+_TOKEN = re.compile(r"[\x21-\x7e]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """The parts of `https://host:port/path`, and a token."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    token: str | None = field(default=None, repr=False)
+    ssl_ca: str | None = None
+
+    @classmethod
+    def from_url(cls, url: str, token: str | None) -> "ServerAddress":
+        """Parse a URL; without a token, the environment may have one."""
+        parts = urlsplit(url)
+        if parts.username is not None or parts.password is not None:
+            raise ValueError(
+                "url must not hold a user or password; pass token=, or set " + TOKEN_VARIABLE
+            )
+        try:
+            port = parts.port
+        except ValueError:
+            raise ValueError("url has a port that is not a number from 0 to 65535") from None
+        if not parts.hostname:
+            raise ValueError("url names no host; write it as http://host:port or https://host")
+        scheme = parts.scheme.lower()
+        default = 443 if scheme == "https" else 80
+        given = token if token is not None else os.environ.get(TOKEN_VARIABLE) or None
+        return cls(
+            scheme,
+            parts.hostname,
+            port or default,
+            parts.path.rstrip("/"),
+            _checked(given),
+            _authority(scheme, parts.query, parts.fragment),
+        )
+
+    @property
+    def text(self) -> str:
+        """The URL, without the token."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what connections of HTTPS need: the trusted authorities."""
+        if self.scheme != "https":
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.ssl_ca)
+        except OSError as error:
+            is_other = isinstance(error, ssl.SSLError)
+            words = "it has no certificate" if is_other else error.strerror
+            raise ValueError(f"ssl_ca {self.ssl_ca!r} cannot be read: {words}") from error
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        headers = {"Content-Type": "application/msgpack", "Accept": "application/msgpack"}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token}"
+        return headers
+
+
+def _authority(scheme: str, query: str, fragment: str) -> str | None:
+    """Return the file that the only option of a URL names."""
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    authority = options.pop("ssl_ca", None)
+    if options or fragment:
+        raise ValueError("url of a server has no options but ssl_ca; leave out the others")
+    if authority is not None and scheme != "https":
+        raise ValueError("url has ssl_ca, which is for https://")
+    return authority
+
+
+def _checked(token: str | None) -> str | None:
+    if token is None:
+        return None
+    if not isinstance(token, str):
+        raise TypeError(f"token must be a str, not {type(token).__name__}")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("token must be a text of `duequeue token create`, without spaces")
+    return token

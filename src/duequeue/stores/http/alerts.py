@@ -1,0 +1,121 @@
+"""Wake-ups from a server: one request waits there on behalf of all who wait here."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from time import monotonic
+
+import msgspec
+
+from duequeue.backoff import jittered
+from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.port.alerts import Answered, OnAlert
+from duequeue.port.remote import WakeUp, WakeUpCall, encode
+from duequeue.process.contact import one_line
+from duequeue.process.sockets import end_connection
+from duequeue.stores.http.address import ServerAddress
+from duequeue.stores.http.answers import read_answer
+from duequeue.stores.http.calls import WAIT_PATH
+from duequeue.stores.http.connections import Connections, send
+
+logger = logging.getLogger("duequeue.http")
+
+# One request waits this long. Proxies cut requests off that take a minute.
+WAIT_SECONDS = 25.0
+# Some more time for the answer to arrive.
+SLACK_SECONDS = 10.0
+# A consumer that keeps waiting calls `listen` again within this time.
+LINGER = 5.0
+LONGEST_PAUSE = 2.0
+
+_decode = msgspec.msgpack.Decoder(WakeUp).decode
+
+
+class HttpAlerts:
+    """Waits at the server, on a thread of its own, while somebody listens."""
+
+    waiting = None  # a wake-up goes to everybody
+
+    def __init__(self, address: ServerAddress, call: WakeUpCall, on_alert: OnAlert) -> None:
+        self._address = address
+        self._call = call
+        self._on_alert = on_alert
+        self._connections = Connections(address)
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._connection: HTTPConnection | None = None
+        self._waiting = False
+        self._until = 0.0
+
+    def sender(self) -> str:
+        """Return the name of this client, since the server wakes the others with each offer."""
+        return self._call.sender
+
+    def notify(self, due_at: int) -> None:
+        """Do nothing, because the server does it."""
+
+    def notify_answered(self, keys: Sequence[str]) -> None:
+        """Do nothing, because the server does it."""
+
+    def listen_for_answers(self, seconds: float) -> None:
+        """Wait at the server as for messages."""
+        self.listen(seconds)
+
+    def listen(self, seconds: float) -> None:
+        """Wait at the server for a while longer."""
+        with self._lock:
+            self._until = max(self._until, monotonic() + seconds + LINGER)
+            if not self._waiting and not self._closed.is_set():
+                self._waiting = True
+                threading.Thread(target=self._wait, name="duequeue-http", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop waiting."""
+        self._closed.set()
+        with self._lock:
+            connection = self._connection
+        if connection is not None and connection.sock is not None:
+            with suppress(OSError):  # the thread reads nothing any more, and ends
+                end_connection(connection.sock)
+
+    def _wait(self) -> None:
+        failures = 0
+        self._connection = self._connections.new()
+        try:
+            while self._goes_on():
+                try:
+                    self._wait_once(self._connection)
+                    failures = 0
+                except (StoreUnavailable, OSError, HTTPException):
+                    # The calls of the queue itself report an outage.
+                    self._connection.close()
+                    self._call.source = ""
+                    failures += 1
+                    self._closed.wait(jittered(min(LONGEST_PAUSE, 0.05 * 2**failures)))
+        except StoreError as error:
+            words = "no wake-ups from %s; messages are found by polling: %s"
+            logger.warning(words, self._address.text, one_line(error))
+            self._closed.wait(LINGER)
+            with self._lock:
+                self._waiting = False
+        finally:
+            self._connection.close()
+
+    def _wait_once(self, connection: HTTPConnection) -> None:
+        body, limit = encode(self._call), WAIT_SECONDS + SLACK_SECONDS
+        status, answer = send(connection, self._address, WAIT_PATH, body, limit)
+        found = read_answer(status, answer, _decode, self._address.text)
+        self._call.source, self._call.heard = found.source, found.heard
+        if self._closed.is_set():
+            return
+        for key in found.answered:
+            self._on_alert(Answered(key))
+        if found.rang:
+            self._on_alert(found.due_at)
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            self._waiting = monotonic() < self._until and not self._closed.is_set()
+            return self._waiting

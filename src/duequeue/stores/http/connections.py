@@ -1,0 +1,113 @@
+"""Connections of the blocking face, kept for the next call."""
+
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from time import monotonic
+
+from duequeue.stores.http.address import ServerAddress
+from duequeue.stores.http.answers import without_answer
+
+CONNECT_SECONDS = 10.0
+# Servers and proxies close connections that are idle for longer, often after 60 seconds.
+LONGEST_IDLE = 30.0
+MOST_IDLE = 32
+
+
+class Connections:
+    """A pool that threads share; the connection that was used last is used first."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._tls = address.tls()
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, HTTPConnection]] = []
+        self._closed = False
+
+    def post(self, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+        """Send a request, and return the status and the body of the answer."""
+        with self._in_use() as connection:
+            return send(connection, self._address, path, body, seconds)
+
+    def new(self) -> HTTPConnection:
+        """Return a connection that connects with its first request."""
+        host, port = self._address.host, self._address.port
+        if self._tls is None:
+            return HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+        return HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
+
+    def close(self) -> None:
+        """Close the idle connections, and keep none from now on."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[HTTPConnection]:
+        connection = self._take()
+        try:
+            yield connection
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise without_answer(error, self._address.text) from error
+        except BaseException:  # the answer to an interrupted request must not be read by the next
+            connection.close()
+            raise
+        self._give(connection)
+
+    def _take(self) -> HTTPConnection:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    break
+                since, connection = self._idle.pop()
+            if monotonic() - since < LONGEST_IDLE and _is_quiet(connection):
+                return connection
+            connection.close()
+        return self.new()
+
+    def _give(self, connection: HTTPConnection) -> None:
+        with self._lock:
+            if not self._closed and connection.sock is not None and len(self._idle) < MOST_IDLE:
+                self._idle.append((monotonic(), connection))
+                return
+        connection.close()
+
+
+def send(
+    connection: HTTPConnection,
+    address: ServerAddress,
+    path: str,
+    body: bytes,
+    seconds: float | None,
+) -> tuple[int, bytes]:
+    """Send a request on a connection, and read the whole answer."""
+    if connection.sock is None:
+        if seconds is not None:
+            connection.timeout = min(CONNECT_SECONDS, seconds)
+        connection.connect()
+        keep_alive(connection.sock)  # type: ignore[arg-type] # it has one now
+    connection.sock.settimeout(seconds)
+    connection.request("POST", address.path + path, body, address.headers)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Let the system notice within a minute that the other side is gone."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def _is_quiet(connection: HTTPConnection) -> bool:
+    """Return whether nothing has come since the last answer; otherwise the server has closed it."""
+    poller = select.poll()
+    poller.register(connection.sock, select.POLLIN)
+    return not poller.poll(0)
