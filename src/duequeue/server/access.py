@@ -1,0 +1,82 @@
+"""Who sends a request, and whether they may."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from duequeue.server.problems import Problem
+from duequeue.server.tokens import (
+    Grant,
+    KnownTokens,
+    Scope,
+    TokenFile,
+    check_token,
+    unauthorized,
+)
+
+ANYBODY = Grant("", "", frozenset({Scope.ADMIN}), datetime.min.replace(tzinfo=UTC))
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
+
+
+class Access:
+    """Checks the token of each request; without tokens, only this machine may call.
+
+    `required` says whether a request without a token is refused, and `trusted` whether somebody
+    else has already checked such requests.
+    """
+
+    def __init__(
+        self, tokens: TokenFile | KnownTokens | None, *, required: bool, trusted: bool = False
+    ) -> None:
+        self._tokens = tokens
+        self._required = required
+        self._trusted = trusted
+
+    def grant_for(self, headers: Mapping[bytes, bytes], client: str | None) -> Grant:
+        """Return what the sender of a request may do, or raise; `client` is its address."""
+        given = headers.get(b"authorization")
+        if given is None or self._tokens is None:
+            if self._required:
+                raise unauthorized("send a token, as in `Authorization: Bearer dq_…`")
+            if not self._trusted:
+                _refuse_other_machines(headers, client)
+                _refuse_web_pages(headers)
+            return ANYBODY
+        kind, _, token = given.decode("latin-1").partition(" ")
+        if kind.lower() != "bearer":
+            raise unauthorized("the header Authorization must begin with Bearer")
+        return check_token(token.strip(), self._tokens, datetime.now(UTC))
+
+
+def check_scope(grant: Grant, scope: Scope, queue: str) -> None:
+    """Raise unless a token allows this."""
+    if not grant.allows(scope, queue):
+        where = f"the queue {queue!r}" if queue else "all queues"
+        raise Problem(403, "forbidden", f"the token does not allow {scope.value!r} on {where}")
+
+
+def _refuse_other_machines(headers: Mapping[bytes, bytes], client: str | None) -> None:
+    """Refuse what another machine sends, itself or through a proxy on this one."""
+    if client not in LOOPBACK:
+        raise Problem(403, "forbidden", "a request from another machine needs a token")
+    if any(name in headers for name in FORWARDED):
+        raise Problem(403, "forbidden", "a request through a proxy needs a token")
+
+
+def _refuse_web_pages(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse what a web page may send from a browser on this machine, which needs no token."""
+    if not _is_here(b"//" + headers.get(b"host", b"")):
+        raise Problem(403, "forbidden", "without a token, the host must be localhost or 127.0.0.1")
+    origin = headers.get(b"origin")
+    if origin is not None and not _is_here(origin):
+        raise Problem(403, "forbidden", "a web page of another host needs a token")
+
+
+@lru_cache(maxsize=100)
+def _is_here(address: bytes) -> bool:
+    try:
+        return urlsplit(address.decode("latin-1")).hostname in LOOPBACK
+    except ValueError:
+        return False

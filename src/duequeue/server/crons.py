@@ -1,0 +1,225 @@
+"""Recurring messages: install, list, next ticks, pause, resume, run now, remove."""
+
+from datetime import datetime
+from itertools import islice
+
+from duequeue.cron.installing import CronStatus
+from duequeue.message import checked_name
+from duequeue.schedules.schedule import ticks
+from duequeue.schedules.zones import rules_of
+from duequeue.server import wire
+from duequeue.server.cron_schedules import schedule_of
+from duequeue.server.exchange import Exchange
+from duequeue.server.payloads import JSON
+from duequeue.server.problems import Problem, invalid, not_found
+from duequeue.server.queues import OpenQueue
+from duequeue.server.routing import Parameter, Route
+from duequeue.server.times import instant_text_or_none
+from duequeue.server.tokens import Scope
+
+NAME = Parameter("name", wire.CronName, "The name of the cron", required=True, place="path")
+QUEUE = Parameter(
+    "queue", wire.QueueName, "The queue of the cron, if several queues have one with this name"
+)
+COUNT = Parameter("n", wire.TickCount, "How many ticks to return; 10 if it is not given")
+ZONE = Parameter("zone", str, "The time zone of the answer, such as Europe/Berlin")
+
+
+async def put(exchange: Exchange) -> None:
+    """Install a cron, or change it."""
+    definition: wire.CronDefinition = await exchange.decoded(wire.CronDefinition)
+    exchange.check(Scope.ADMIN, definition.queue)
+    if exchange.service.is_own(definition.queue):
+        raise invalid("queue", "this queue belongs to the server itself")
+    name = exchange.path["name"]
+    await exchange.service.crons.define(name, definition)
+    queue = await exchange.use(definition.queue, create=True)
+    await exchange.answer(_shown(exchange, queue, await _status(queue, name)))
+
+
+async def list_all(exchange: Exchange) -> None:
+    """List the crons of the queues that the token may see."""
+    only = exchange.query.get("queue")
+    shown: list[wire.CronStatus] = []
+    for queue in await _queues(exchange, Scope.READ, only):
+        shown += [_shown(exchange, queue, each) for each in await queue.queue.cron.list()]
+    await exchange.answer(wire.CronList(shown))
+
+
+async def read(exchange: Exchange) -> None:
+    """Show one cron."""
+    queue, status = await _find(exchange, Scope.READ)
+    await exchange.answer(_shown(exchange, queue, status))
+
+
+async def remove(exchange: Exchange) -> None:
+    """Remove a cron and the ticks that were not delivered yet."""
+    queue, status = await _find(exchange, Scope.ADMIN)
+    removed = await exchange.service.crons.remove(queue.name, status.prefix)
+    await exchange.answer(wire.Changed(removed))
+
+
+async def pause(exchange: Exchange) -> None:
+    """Remove the undelivered ticks, and create no more."""
+    await exchange.body()
+    queue, status = await _find(exchange, Scope.ADMIN)
+    await exchange.answer(wire.Changed(await queue.queue.cron.pause(status.prefix)))
+
+
+async def resume(exchange: Exchange) -> None:
+    """Create ticks again."""
+    await exchange.body()
+    queue, status = await _find(exchange, Scope.ADMIN)
+    await exchange.answer(wire.Changed(await queue.queue.cron.resume(status.prefix)))
+
+
+async def run_now(exchange: Exchange) -> None:
+    """Put in one extra message, due now."""
+    await exchange.body()
+    queue, status = await _find(exchange, Scope.ADMIN)
+    if await exchange.service.crons.find(queue.name, status.prefix) is None:
+        raise _unknown_schedule()
+    await exchange.answer(wire.Changed(await queue.queue.cron.run_now(status.prefix)))
+
+
+async def next_ticks(exchange: Exchange) -> None:
+    """Return when a cron ticks next."""
+    count = exchange.number("n", 10, 1, 1000)
+    queue, status = await _find(exchange, Scope.READ)
+    running = await exchange.service.crons.find(queue.name, status.prefix)
+    if running is None:
+        raise _unknown_schedule()
+    zone = rules_of(exchange.query.get("zone", running.definition.zone))
+    now = queue.context.clock.now()
+    until = running.definition.until
+    found: list[datetime] = list(islice(ticks(schedule_of(running.definition), now, until), count))
+    shown = [each.astimezone(zone).isoformat(timespec="milliseconds") for each in found]
+    await exchange.answer(wire.NextTicks(shown))
+
+
+async def _find(exchange: Exchange, scope: Scope) -> tuple[OpenQueue, CronStatus]:
+    """Return the cron that the path names, in the only queue that has it."""
+    name, only = exchange.path["name"], exchange.query.get("queue")
+    found = [
+        (queue, status)
+        for queue in await _queues(exchange, scope, only)
+        for status in await queue.queue.cron.list()
+        if status.prefix == name
+    ]
+    if not found:
+        raise not_found("there is no cron with this name in the queues that the token may use")
+    if len(found) > 1:
+        names = ", ".join(repr(queue.name) for queue, _ in found)
+        raise invalid("queue", f"several queues have a cron with this name: {names}")
+    return found[0]
+
+
+async def _queues(exchange: Exchange, scope: Scope, only: str | None) -> list[OpenQueue]:
+    known = {
+        name
+        for name, type_name in await exchange.service.queues.kinds()
+        if type_name == JSON and not exchange.service.is_own(name)
+    }
+    if only is not None:
+        exchange.check(scope, checked_name(only))
+        known &= {only}
+    return [
+        await exchange.use(each, create=True)
+        for each in sorted(known)
+        if exchange.grant.allows(scope, each)
+    ]
+
+
+async def _status(queue: OpenQueue, name: str) -> CronStatus:
+    for each in await queue.queue.cron.list():
+        if each.prefix == name:
+            return each
+    raise not_found("another request has removed the cron meanwhile")
+
+
+def _shown(exchange: Exchange, queue: OpenQueue, status: CronStatus) -> wire.CronStatus:
+    return wire.CronStatus(
+        name=status.prefix,
+        queue=queue.name,
+        schedule=status.schedule,
+        paused=status.paused,
+        next_tick=instant_text_or_none(status.next_tick),
+        last_tick=instant_text_or_none(status.last_tick),
+        generation=status.generation,
+        defined_here=exchange.service.crons.is_defined(queue.name, status.prefix),
+    )
+
+
+def _unknown_schedule() -> Problem:
+    return Problem(
+        409,
+        "installed-by-a-program",
+        "a program has installed this cron, so the server does not know its schedule and payload",
+    )
+
+
+_CRON = "/v1/crons/{name}"
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/crons",
+        list_all,
+        "List the crons of all queues, or of one",
+        answer=wire.CronList,
+        parameters=(QUEUE,),
+    ),
+    Route(
+        "GET",
+        _CRON,
+        read,
+        "Show a cron",
+        answer=wire.CronStatus,
+        parameters=(NAME, QUEUE),
+        errors=(404,),
+    ),
+    Route(
+        "PUT",
+        _CRON,
+        put,
+        "Install a cron, or change it",
+        body=wire.CronDefinition,
+        answer=wire.CronStatus,
+        parameters=(NAME,),
+        errors=(404,),
+    ),
+    Route(
+        "DELETE",
+        _CRON,
+        remove,
+        "Remove a cron and its undelivered ticks",
+        answer=wire.Changed,
+        parameters=(NAME, QUEUE),
+        errors=(404,),
+    ),
+    Route(
+        "GET",
+        f"{_CRON}/next",
+        next_ticks,
+        "Return when a cron ticks next",
+        answer=wire.NextTicks,
+        parameters=(NAME, QUEUE, COUNT, ZONE),
+        errors=(404, 409),
+    ),
+    *(
+        Route(
+            "POST",
+            f"{_CRON}:{verb}",
+            handle,
+            summary,
+            answer=wire.Changed,
+            parameters=(NAME, QUEUE),
+            errors=(404, 409),
+        )
+        for verb, handle, summary in (
+            ("pause", pause, "Pause a cron"),
+            ("resume", resume, "Resume a cron"),
+            ("run-now", run_now, "Put in one extra message of a cron"),
+        )
+    ),
+)

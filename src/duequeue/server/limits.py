@@ -1,0 +1,37 @@
+"""The limits of the service, as `/v1/limits` shows them."""
+
+from dataclasses import dataclass, fields
+
+from duequeue.headers import MAX_HEADERS_BYTES
+from duequeue.message import MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_PAYLOAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request, one token and one connection may use; times are in seconds.
+
+    A streamed upload of NDJSON may be longer than `body_bytes`, but none of its lines may.
+    """
+
+    body_bytes: int = 16 * 1024 * 1024
+    batch_messages: int = 1000
+    stream_messages: int = 1_000_000
+    poll_messages: int = 1000
+    poll_bytes: int = 16 * 1024 * 1024
+    wait_seconds: float = 60.0
+    waiters: int = 10_000
+    waiters_per_token: int = 2000
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+    answer_seconds: float = 30.0
+    open_queues: int = 500
+    key_characters: int = MAX_KEY_LENGTH
+    queue_characters: int = MAX_NAME_LENGTH
+    payload_bytes: int = MAX_PAYLOAD_BYTES
+    header_bytes: int = MAX_HEADERS_BYTES
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int | float) or value <= 0:
+                raise ValueError(f"{field.name} must be a number above 0, not {value!r}")

@@ -1,0 +1,159 @@
+"""`:poll`: leases what is due, and waits for it if asked to."""
+
+import asyncio
+import re
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from duequeue.consumer.settling import give_back
+from duequeue.drive.stoppable import Stopped
+from duequeue.errors import DueQueueError
+from duequeue.flows import polling
+from duequeue.flows.context import Context
+from duequeue.flows.lease_tokens import token_of
+from duequeue.instants import positive_millis
+from duequeue.leased import LeasedMessage
+from duequeue.server import wire
+from duequeue.server.exchange import ClientGone, Exchange
+from duequeue.server.formats import Format
+from duequeue.server.lookouts import PollFlow
+from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
+from duequeue.server.payloads import to_wire
+from duequeue.server.problems import invalid
+from duequeue.server.queues import OpenQueue
+from duequeue.server.routing import Route
+from duequeue.server.settling import settle
+from duequeue.server.times import instant_text_or_none, millis_text, read_duration
+from duequeue.server.tokens import Scope
+
+_PREFER_WAIT = re.compile(rb"\bwait\s*=\s*(\d{1,4})\b")
+Found = list[LeasedMessage[bytes]]
+
+
+async def post(exchange: Exchange) -> None:
+    """Settle what the request names, then lease messages."""
+    asked: wire.Poll = await exchange.decoded(wire.Poll)
+    limits = exchange.service.limits
+    if not 0 <= asked.limit <= limits.poll_messages:
+        raise invalid("limit", f"limit must be a number from 0 to {limits.poll_messages}")
+    wait = _wait(exchange, asked)
+    lease = None if asked.lease is None else read_duration(asked.lease, "lease")
+    # A waiting consumer may come before the first producer.
+    queue = await exchange.queue(create=bool(wait and asked.limit))
+    context = queue.context
+    if lease is not None:
+        context = replace(context, lease=positive_millis(lease, "lease"))
+    settled: dict[str, wire.Verdict] = {}
+    if asked.settle is not None:
+        exchange.check(Scope.SETTLE, queue.name)
+        settled = await settle(exchange, queue, asked.settle)
+    found = await _poll(exchange, queue, context, asked.limit, wait)
+    form = exchange.answer_format
+    shown = wire.Polled([_delivery(each, queue, form) for each in found], settled)
+    exchange.service.meter.delivered(queue.name, found)
+    await exchange.answer(shown, form=form)
+
+
+def _wait(exchange: Exchange, asked: wire.Poll) -> timedelta:
+    most = timedelta(seconds=exchange.service.limits.wait_seconds)
+    if asked.wait is None:
+        preferred = _PREFER_WAIT.search(exchange.headers.get(b"prefer", b""))
+        return min(most, timedelta(seconds=int(preferred[1]))) if preferred else timedelta(0)
+    wait = read_duration(asked.wait, "wait")
+    if wait > most:
+        raise invalid("wait", f"wait must be at most {most.total_seconds():g} s")
+    return wait
+
+
+async def _poll(
+    exchange: Exchange, queue: OpenQueue, context: Context[bytes], limit: int, wait: timedelta
+) -> Found:
+    wrap = partial(LeasedMessage, context.name)
+    if not wait or not limit:
+        found: Found = await queue.drive(polling.try_poll_many(context, wrap, limit))
+    else:
+        flow = PollFlow(queue.perform, queue.lookouts, wait.total_seconds())
+        with exchange.service.live.waiting(flow, exchange.grant):
+            polled = flow.run(polling.poll_many(context, wrap, limit, wait))
+            found = await _unless_gone(exchange, queue, asyncio.create_task(polled), flow)
+    return await _within_bytes(exchange, queue, found)
+
+
+async def _unless_gone(
+    exchange: Exchange, queue: OpenQueue, polled: "asyncio.Task[Found]", flow: PollFlow
+) -> Found:
+    """Wait for messages; if the client goes away meanwhile, give them back."""
+    gone = asyncio.ensure_future(exchange.receive())
+    gone.add_done_callback(lambda _: flow.stop())
+    found: Found = []
+    try:
+        with suppress(Stopped):
+            found = await asyncio.shield(polled)
+    except asyncio.CancelledError:
+        flow.stop()
+        exchange.service.in_background(_give_back_later(queue, polled))
+        raise
+    finally:
+        is_gone = gone.done()
+        gone.cancel()
+    if is_gone and not exchange.service.live.draining:
+        await _give_back(queue, found)
+        raise ClientGone
+    return found
+
+
+async def _give_back_later(queue: OpenQueue, polled: "asyncio.Task[Found]") -> None:
+    with suppress(Stopped, DueQueueError):
+        await _give_back(queue, await polled)
+
+
+async def _give_back(queue: OpenQueue, found: Found) -> None:
+    with suppress(DueQueueError):  # they come again when their leases end
+        await queue.drive(give_back(queue.context, found))
+
+
+async def _within_bytes(exchange: Exchange, queue: OpenQueue, found: Found) -> Found:
+    """Give back what would make the answer too long; there is always one message in it."""
+    size, most = 0, exchange.service.limits.poll_bytes
+    for place, message in enumerate(found):
+        size += len(message.payload)
+        if size > most and place:
+            await _give_back(queue, found[place:])
+            return found[:place]
+    return found
+
+
+def _delivery(message: LeasedMessage[bytes], queue: OpenQueue, form: Format) -> wire.Delivery:
+    payload, base64 = to_wire(message.payload, queue.type_name, form, is_checked=True)
+    return wire.Delivery(  # in the order of its fields, because that is faster
+        message.key,
+        token_of(message, queue.kind),
+        message.attempt,
+        message.attempt > 1,
+        millis_text(message.due_millis),
+        millis_text(message.lease.delivered_at),
+        millis_text(message.until_millis),
+        message.headers,
+        payload,
+        base64,
+        instant_text_or_none(message.expires_at),
+    )
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/queues/{queue}:poll",
+        post,
+        "Lease the messages that are due, and wait for them if asked to",
+        Scope.POLL,
+        body=wire.Poll,
+        answer=wire.Polled,
+        parameters=(QUEUE, TYPE),
+        body_types=HOT_TYPES,
+        answer_types=HOT_TYPES,
+        errors=(429,),
+    ),
+)

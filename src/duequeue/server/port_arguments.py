@@ -1,0 +1,104 @@
+"""Checks of the arguments of the port, which a client may send without the library's own checks."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from duequeue.errors import StoreError
+from duequeue.flows.forecasting import MOST_BUCKETS
+from duequeue.flows.lease_tokens import is_held
+from duequeue.headers import MAX_HEADERS_BYTES, decode_headers
+from duequeue.instants import EARLIEST, LATEST
+from duequeue.message import MAX_PAYLOAD_BYTES, checked_key, checked_prefix
+from duequeue.port.forecasting import Buckets
+from duequeue.port.remote import Operation
+from duequeue.port.store import Lease
+from duequeue.server.problems import invalid, too_large
+
+# How many messages one call may ask for; the client asks again for more.
+MOST_MESSAGES = 10_000
+# How far ahead of the server the clock of a client may be, in milliseconds.
+LARGEST_LEAD = 5 * 60 * 1000
+_INSTANTS = ("now", "due_at", "at")
+# The ends of leases may lie beyond the calendar, but they must fit into every store.
+_ENDS = ("until", "expires_at")
+_FARTHEST = 2**53
+
+
+def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with a bounded limit, or raise if one of them is not valid."""
+    checked = dict(zip(operation.signature.parameters, arguments, strict=True))
+    for name, value in checked.items():
+        _check(name, value)
+    if "limit" in checked:
+        checked["limit"] = min(checked["limit"], MOST_MESSAGES)
+    return tuple(checked.values())
+
+
+def check_clock(operation: Operation, arguments: tuple[Any, ...], now: int) -> None:
+    """Raise if a client whose clock is far ahead would lease or drop messages before their time."""
+    given = dict(zip(operation.signature.parameters, arguments, strict=True))
+    if "until" in given and given.get("now", now) > now + LARGEST_LEAD:
+        raise invalid(
+            "now",
+            "the clock of the client is more than 5 minutes ahead of the server's; set it right, "
+            "or use a token with the scope admin",
+        )
+
+
+def _check(name: str, value: Any) -> None:
+    if isinstance(value, Lease) and not is_held(value):
+        raise invalid("lease", "lease must be one that a claim has returned")
+    if isinstance(value, Buckets):
+        _check_buckets(value)
+    elif isinstance(value, str):
+        _check_text(name, value)
+    elif isinstance(value, int):
+        _check_number(name, value)
+    elif isinstance(value, bytes) and len(value) > MAX_PAYLOAD_BYTES:
+        raise too_large(f"payload may have at most {MAX_PAYLOAD_BYTES} bytes", "payload")
+    for part, each in _parts(name, value):
+        _check(part, each)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Return the values that a value consists of, each with its own name if it has one."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from zip(value._fields, value, strict=True)
+    elif is_dataclass(value):
+        yield from ((each.name, getattr(value, each.name)) for each in fields(value))
+    elif isinstance(value, list | tuple):
+        yield from ((name, each) for each in value)
+
+
+def _check_buckets(buckets: Buckets) -> None:
+    begins_at, length, until = buckets
+    if length < 1 or not begins_at < until <= begins_at + length * MOST_BUCKETS:
+        raise invalid("buckets", f"buckets must be 1 to {MOST_BUCKETS:,} of at least a millisecond")
+    _check_number("at", begins_at)
+    _check_number("until", until)
+
+
+def _check_text(name: str, text: str) -> None:
+    if name == "key":
+        checked_key(text)
+    elif name == "prefix":
+        checked_prefix(text)
+    elif name == "headers":
+        if len(text.encode()) > MAX_HEADERS_BYTES:
+            raise too_large(f"headers may have at most {MAX_HEADERS_BYTES} bytes", "headers")
+        _check_headers(text)
+
+
+def _check_headers(text: str) -> None:
+    try:
+        decode_headers(text)
+    except StoreError:
+        raise invalid("headers", "headers must be strings by name") from None
+
+
+def _check_number(name: str, number: int) -> None:
+    if name in _INSTANTS and not EARLIEST <= number <= LATEST:
+        raise invalid(name, f"{name} must lie in the years 1 to 9999 of UTC")
+    if name in _ENDS and abs(number) > _FARTHEST:
+        raise invalid(name, f"{name} is too large")

@@ -1,0 +1,152 @@
+"""Errors as RFC 9457 problem details. They name the argument that is wrong, never its payload."""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+
+from duequeue.errors import (
+    DueQueueError,
+    MissingExtra,
+    PayloadTooLarge,
+    QueueClosed,
+    SchemaError,
+    StoreUnavailable,
+)
+
+CONTENT_TYPE = b"application/problem+json"
+# How a library's error names its argument, and how the API does.
+_ARGUMENTS = {
+    "after": "cursor",
+    "codec": "type",
+    "due": "due_at",
+    "name": "queue",
+    "prefix": "key_prefix",
+}
+_FIRST_WORD = re.compile(r"([a-z_]+)\b")
+_PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
+_UNKNOWN_FIELD = re.compile(r"unknown field `([^`]*)`")
+_MISSING_FIELD = re.compile(r"missing required field `([^`]*)`")
+
+
+class ProblemDetails(msgspec.Struct, omit_defaults=True):
+    """The body of an error."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    argument: str | None = None
+    offered: int | None = None
+    reason: str | None = None
+
+
+class Problem(Exception):
+    """An error to answer a request with."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        *,
+        argument: str | None = None,
+        headers: Mapping[bytes, bytes] | None = None,
+        offered: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.argument = argument
+        self.headers = dict(headers or {})
+        self.offered = offered
+        self.reason = reason
+
+    def encoded(self, request_id: str) -> bytes:
+        """Return the body."""
+        details = ProblemDetails(
+            type=f"urn:duequeue:{self.kind}",
+            title=HTTPStatus(self.status).phrase,
+            status=self.status,
+            detail=self.detail,
+            request_id=request_id,
+            argument=self.argument,
+            offered=self.offered,
+            reason=self.reason,
+        )
+        return msgspec.json.encode(details)
+
+
+def invalid(argument: str, detail: str) -> Problem:
+    """Return the problem of an argument that is not valid."""
+    return Problem(422, "invalid-argument", detail, argument=argument)
+
+
+def not_found(detail: str) -> Problem:
+    """Return the problem of a request for something that does not exist."""
+    return Problem(404, "not-found", detail)
+
+
+def too_large(detail: str, argument: str | None = None) -> Problem:
+    """Return the problem of a request that is too large."""
+    return Problem(413, "too-large", detail, argument=argument)
+
+
+def malformed(detail: str) -> Problem:
+    """Return the problem of a request that cannot be read at all."""
+    return Problem(400, "malformed", detail)
+
+
+def undecodable(error: Exception, inside: str = "") -> Problem:
+    """Return the problem of a body that is not JSON or msgpack, or has the wrong fields."""
+    if isinstance(error, UnicodeDecodeError):
+        return malformed(f"{inside or 'the body'} is not valid UTF-8")
+    text = str(error)
+    if not isinstance(error, msgspec.ValidationError):
+        return malformed(f"{inside or 'the body'} cannot be read: {text}")
+    place = _PLACE.search(text)
+    argument = place[1] if place else ""
+    for pattern in (_UNKNOWN_FIELD, _MISSING_FIELD):
+        if field := pattern.search(text):
+            argument = f"{argument}.{field[1]}".lstrip(".")
+    whole = ".".join(part for part in (inside, argument) if part) or "body"
+    return invalid(whole, f"{whole}: {_PLACE.sub('', text)}")
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return the problem that an error of the library stands for."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, PayloadTooLarge):
+        return too_large(str(error), "payload")
+    if isinstance(error, RecursionError):
+        return malformed("the body is nested too deeply")
+    if isinstance(error, ValueError | TypeError):
+        return invalid(_argument_in(str(error)), str(error))
+    return _failure(error)
+
+
+def _failure(error: Exception) -> Problem:
+    """Return the problem of a request that was right but could not be served."""
+    match error:
+        case StoreUnavailable() | QueueClosed():
+            later = {b"retry-after": b"1"}
+            return Problem(503, "unavailable", "the store is unavailable", headers=later)
+        case SchemaError() | MissingExtra():
+            detail = "the server is not set up right; its log has the request id"
+            return Problem(500, "misconfigured", detail)
+        case DueQueueError():
+            return Problem(500, "store-error", "the store refused the operation")
+        case _:
+            return Problem(500, "internal", "the server failed; its log has the request id")
+
+
+def _argument_in(text: str) -> str:
+    """Return the argument that an error of the library begins with."""
+    found = _FIRST_WORD.match(text)
+    word = found[1] if found else "body"
+    return _ARGUMENTS.get(word, word)

@@ -1,0 +1,262 @@
+"""The queues that the server has open, each from its first request on."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property, partial
+from math import inf
+from typing import Any, TypeVar
+
+from duequeue.backends import backend_for
+from duequeue.callbacks.opened_queue import StoreSettings
+from duequeue.clock import Clock
+from duequeue.cron.scheduler_async import after_due_crons
+from duequeue.drive.actions import Flow, performer_async
+from duequeue.drive.retrying import retrying
+from duequeue.drive.steps import drive_async
+from duequeue.flows import opening
+from duequeue.flows.context import Context
+from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
+from duequeue.port.history_table import HistoryTable
+from duequeue.port.store import AsyncSession, Backend, Operation, Store
+from duequeue.queue_async import AsyncQueue
+from duequeue.retention import Retention
+from duequeue.retry_policy import RetryPolicy
+from duequeue.server.lookouts import Lookouts
+from duequeue.server.wakeups import WakeUps
+
+R = TypeVar("R")
+
+# Clients open a queue with different poll intervals, but hardly with more than this many.
+MOST_PORT_STORES = 100
+# A client that gets no answer for longer may give up, so the server gives up first and says why.
+RETRY = RetryPolicy(budget=timedelta(seconds=10))
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """How the server opens every queue."""
+
+    url: str
+    clock: Clock
+    lease: timedelta = timedelta(minutes=1)
+    poll_interval: timedelta = timedelta(seconds=3)
+    max_attempts: int | None = None
+    history: bool = True
+    retention: Retention | None = None
+
+    @property
+    def store_settings(self) -> StoreSettings:
+        """The same for callbacks."""
+        return StoreSettings(self.url, self.clock, self.poll_interval, self.history, self.retention)
+
+
+class OpenQueue:
+    """One queue: `queue` shows payloads that cannot be decoded, and polls through `context` bury
+    them. `users` counts the requests that are under way."""
+
+    def __init__(
+        self, backend: Backend, context: Context[bytes], session: AsyncSession, type_name: str
+    ) -> None:
+        self.name = context.name
+        self.type_name = type_name
+        self.kind = f"{context.name}|{type_name}"
+        self.backend = backend
+        self.session = session
+        self.context = context
+        self.users = 0
+        self.lookouts = Lookouts()
+        self._port_stores: dict[tuple[int, bool], Store] = {}
+        shown = replace(context, codec=StoredBytes(type_name))
+        self.queue: AsyncQueue[bytes] = AsyncQueue(backend, shown, session)
+        self.perform: Callable[[Any], Awaitable[object]] = after_due_crons(
+            performer_async(session), context
+        )
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the queue open until the block ends."""
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1
+
+    @cached_property
+    def wake_ups(self) -> WakeUps:
+        """The wake-ups for clients that wait by themselves."""
+        return WakeUps(self.context)
+
+    async def port_store(self, sweep_interval: int, *, history: bool) -> Store:
+        """Return the store as a client in Python has opened it."""
+        found = self._port_stores.get((sweep_interval, history))
+        return found or await self.open_port_store(sweep_interval, history=history)
+
+    async def open_port_store(self, sweep_interval: int, *, history: bool) -> Store:
+        """Open the store for a client in Python."""
+        if len(self._port_stores) >= MOST_PORT_STORES:
+            self._port_stores.clear()
+        open_store = partial(
+            self.backend.open_store, self.kind, sweep_interval, migrate=True, history=history
+        )
+        found = self._port_stores[sweep_interval, history] = await self.session.run(open_store)
+        return found
+
+    async def drive(self, flow: Flow[R]) -> R:
+        """Run a flow on this queue."""
+        return await drive_async(flow, self.perform)
+
+
+class Queues:
+    """Opens queues when they are first asked for, and closes those that were not used for long."""
+
+    def __init__(self, settings: QueueSettings, most: int) -> None:
+        self.settings = settings
+        self._most = most
+        self._open: dict[tuple[str, str], asyncio.Task[OpenQueue]] = {}
+        self._backend = backend_for(settings.url)
+        self._checked(self._backend, "any", "json")  # raises now if a setting is not valid
+        self._session: AsyncSession | None = None
+        self._starting: asyncio.Task[HistoryTable] | None = None
+
+    @property
+    def backend(self) -> Backend:
+        """The store of all queues."""
+        return self._backend
+
+    @property
+    def address(self) -> str:
+        """Where the store is, without secrets."""
+        return self._backend.address
+
+    @property
+    def place(self) -> str:
+        """What distinguishes the store from others in this process."""
+        return self._backend.place
+
+    @property
+    def opened(self) -> list[OpenQueue]:
+        """The queues that are open now."""
+        tasks = [each for each in self._open.values() if each.done() and not each.cancelled()]
+        return [each.result() for each in tasks if each.exception() is None]
+
+    async def start(self) -> HistoryTable:
+        """Make the tables ready, once; raise if the store is not available."""
+        if self._starting is None or (self._starting.done() and _has_failed(self._starting)):
+            self._starting = asyncio.create_task(self._start())
+        return await asyncio.shield(self._starting)
+
+    async def get(self, name: str, type_name: str) -> OpenQueue:
+        """Return an open queue, which the caller must count as used before it awaits anything."""
+        place = (name, type_name)
+        while True:
+            found = self._open.pop(place, None)
+            if found is None or (found.done() and _has_failed(found)):
+                found = asyncio.create_task(self._open_one(self.settings.url, name, type_name))
+            self._open[place] = found  # the last one in the dict was used last
+            queue = found.result() if found.done() else await asyncio.shield(found)
+            if self._open.get(place) is found:  # else somebody has closed it meanwhile
+                break
+        if len(self._open) > self._most:
+            with queue.in_use():
+                await self._close_idle()
+        return queue
+
+    @asynccontextmanager
+    async def using(self, name: str, type_name: str) -> AsyncIterator[OpenQueue]:
+        """Keep a queue open until the block ends."""
+        queue = await self.get(name, type_name)
+        with queue.in_use():
+            yield queue
+
+    async def knows(self, name: str, type_name: str) -> bool:
+        """Return whether the database has a queue."""
+        return (name, type_name) in self._open or (name, type_name) in await self.kinds()
+
+    async def empty(self, name: str, type_name: str) -> OpenQueue:
+        """Return an empty queue in memory, which stands for one that does not exist yet."""
+        return await self._open_one(f"memory:{secrets.token_hex(16)}", name, type_name)
+
+    async def run(self, operation: Operation[R]) -> R:
+        """Run an operation that concerns the whole database."""
+        await self.start()
+        return await self._run(operation)
+
+    async def kinds(self) -> list[tuple[str, str]]:
+        """Return the name and the payload type of every queue that the database has."""
+        found = await self.run(self._backend.kinds)
+        pairs = [kind.partition("|") for kind in found]
+        return sorted((name, type_name) for name, _, type_name in pairs)
+
+    async def count_types(self, name: str, most: int) -> dict[str, int]:
+        """Return the payload types of a name; see `Backend.count_types`."""
+        return await self.run(partial(self._backend.count_types, name, most))
+
+    async def close(self) -> None:
+        """Close every queue, and give the connections back."""
+        tasks = list(self._open.values())
+        self._open.clear()
+        for task in tasks:
+            await asyncio.wait([task])
+            if not _has_failed(task):
+                await task.result().queue.close()
+        if self._session is not None:
+            session, self._session, self._starting = self._session, None, None
+            await session.close()
+
+    async def _start(self) -> HistoryTable:
+        if self._session is None:
+            self._session = self._backend.async_session()
+        return await self._run(lambda: self._backend.open_history(migrate=True))
+
+    async def _run(self, operation: Operation[R]) -> R:
+        assert self._session is not None  # noqa: S101 - the caller has started
+        flow = retrying(RETRY, operation, try_seconds=inf)
+        return await drive_async(flow, performer_async(self._session))
+
+    async def _open_one(self, url: str, name: str, type_name: str) -> OpenQueue:
+        backend = backend_for(url)
+        checked = self._checked(backend, name, type_name)
+        await self.start()  # so that the tables of a store in memory outlive this queue
+        session = backend.async_session()
+        try:
+            context = await drive_async(checked.flow(), performer_async(session))
+        except BaseException:
+            await session.close()
+            raise
+        return OpenQueue(backend, context, session, type_name)
+
+    def _checked(self, backend: Backend, name: str, type_name: str) -> opening.Opening[bytes]:
+        settings = self.settings
+        return opening.checked(
+            backend,
+            name,
+            codec=CheckedBytes(type_name),
+            lease=settings.lease,
+            poll_interval=settings.poll_interval,
+            clock=settings.clock,
+            retry=RETRY,
+            max_attempts=settings.max_attempts,
+            migrate=True,
+            history=settings.history,
+            retention=settings.retention,
+        )
+
+    async def _close_idle(self) -> None:
+        """Close the queues that were not used for the longest time."""
+        for place, task in list(self._open.items()):
+            if len(self._open) <= self._most:
+                return
+            if self._open.get(place) is not task:
+                continue  # another request has closed it, or opened it again
+            if task.done() and (_has_failed(task) or task.result().users == 0):
+                del self._open[place]
+                if not _has_failed(task):
+                    await task.result().queue.close()
+
+
+def _has_failed(task: "asyncio.Task[Any]") -> bool:
+    return task.cancelled() or task.exception() is not None

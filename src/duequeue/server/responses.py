@@ -1,0 +1,142 @@
+"""The response to a message, which a producer may wait for."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from time import monotonic
+
+from duequeue.drive.actions import Action, Flow, Pause
+from duequeue.drive.stoppable import StoppableFlow, Stopped
+from duequeue.errors import NotAnswered
+from duequeue.flows import responding
+from duequeue.instants import instant_text
+from duequeue.message import checked_key
+from duequeue.payloads.stored_bytes import StoredBytes
+from duequeue.response import Response
+from duequeue.server import wire
+from duequeue.server.exchange import ClientGone, Exchange
+from duequeue.server.formats import Format
+from duequeue.server.parameters import HOT_TYPES, KEY, QUEUE, TYPE
+from duequeue.server.payloads import JSON, to_wire
+from duequeue.server.port_scopes import may_create
+from duequeue.server.problems import Problem, invalid
+from duequeue.server.queues import OpenQueue
+from duequeue.server.routing import Parameter, Route
+from duequeue.server.times import read_duration
+from duequeue.server.tokens import Scope
+
+WAIT = Parameter("wait", str, 'How long to wait for the response, such as "30s"; 0 if not given')
+# Responses may have any type, so they stay as they were stored until they are shown.
+_STORED = StoredBytes(JSON)
+
+
+async def read(exchange: Exchange) -> None:
+    """Return the response of a key, and wait for it if asked to."""
+    name = exchange.path["queue"]
+    if not exchange.grant.allows(Scope.READ, name):
+        exchange.check(Scope.OFFER, name)
+    await exchange.body()  # the next event says that the client is gone
+    key, wait = checked_key(exchange.path["key"]), _wait(exchange)
+    try:
+        found = await _response(exchange, key, wait)
+    except NotAnswered as error:
+        raise Problem(
+            409, "not-answered", "the message was buried or dropped", reason=error.reason
+        ) from error
+    if found is None:
+        raise Problem(404, "no-response", "the key has no response, or none in time")
+    form = exchange.answer_format
+    await exchange.answer(_shown(key, found, form), form=form)
+
+
+async def forget(exchange: Exchange) -> None:
+    """Delete the response of a key."""
+    queue = await exchange.queue()
+    await exchange.answer(wire.Changed(await queue.queue.forget_response(exchange.path["key"])))
+
+
+def _wait(exchange: Exchange) -> timedelta:
+    wait = read_duration(exchange.query.get("wait", 0), "wait")
+    most = timedelta(seconds=exchange.service.limits.wait_seconds)
+    if wait > most:
+        raise invalid("wait", f"wait must be at most {most.total_seconds():g} s")
+    return wait
+
+
+async def _response(exchange: Exchange, key: str, wait: timedelta) -> Response | None:
+    if not wait:
+        queue = await exchange.queue()
+        return await queue.drive(_look(queue, key, wait))
+    # A waiting producer may come before its first offer.
+    await exchange.queue(create=may_create(exchange.grant, exchange.path["queue"]))
+
+    async def perform(action: Action) -> object:
+        return await exchange.used[-1].perform(action)
+
+    stoppable = StoppableFlow(perform)
+    gone = asyncio.ensure_future(exchange.receive())
+    gone.add_done_callback(lambda _: stoppable.stop())
+    try:
+        with exchange.service.live.waiting(stoppable, exchange.grant):
+            left = await _wait_for_queue(exchange, stoppable, wait)
+            queue = await exchange.queue()
+            return await stoppable.run(_look(queue, key, left))
+    except Stopped:
+        if gone.done():
+            raise ClientGone from None
+        return None
+    finally:
+        gone.cancel()
+
+
+async def _wait_for_queue(
+    exchange: Exchange, stoppable: StoppableFlow, wait: timedelta
+) -> timedelta:
+    """Wait until the queue exists, because a reader does not create it; return the time left."""
+    queues = exchange.service.queues
+    interval = queues.settings.poll_interval.total_seconds()
+    ends_at = monotonic() + wait.total_seconds()
+    while not await queues.knows(exchange.path["queue"], exchange.type_name):
+        left = ends_at - monotonic()
+        if left <= 0:
+            break
+        await stoppable.run(_pause(min(left, interval)))
+    return timedelta(seconds=max(0.0, ends_at - monotonic()))
+
+
+def _pause(seconds: float) -> Flow[None]:
+    yield Pause(seconds)
+
+
+def _look(queue: OpenQueue, key: str, wait: timedelta) -> Flow[Response | None]:
+    return responding.response(replace(queue.context, response_codec=_STORED), key, wait)
+
+
+def _shown(key: str, found: Response, form: Format) -> wire.MessageResponse:
+    value, base64 = to_wire(found.value, JSON, form)
+    return wire.MessageResponse(key, instant_text(found.responded_at), value, base64)
+
+
+_RESPONSE = "/v1/queues/{queue}/responses/{key}"
+
+ROUTES = (
+    Route(
+        "GET",
+        _RESPONSE,
+        read,
+        "Return the response to a message, and wait for it if asked to",
+        answer=wire.MessageResponse,
+        parameters=(QUEUE, KEY, TYPE, WAIT),
+        answer_types=HOT_TYPES,
+        errors=(404, 409, 429),
+    ),
+    Route(
+        "DELETE",
+        _RESPONSE,
+        forget,
+        "Delete the response to a message",
+        Scope.OFFER,
+        answer=wire.Changed,
+        parameters=(QUEUE, KEY, TYPE),
+    ),
+)

@@ -1,0 +1,101 @@
+"""Runs the service until a signal ends it: first everybody who waits is woken, then it stops.
+
+uvicorn by itself would wait for open long polls before it informs the app that it has to stop.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+import uvloop
+
+from duequeue.process.stop_signals import answered_in_the_loop_by
+from duequeue.server.app import Service
+from duequeue.server.slow_clients import protocol_with
+
+# A proxy in front should close idle connections first, and usually does so after a minute.
+KEEP_ALIVE_SECONDS = 75
+GRACE_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where to listen, with which certificate, and whether to log each request."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    certificate: str | None = None
+    private_key: str | None = None
+    access_log: bool = False
+
+    def url(self, port: int) -> str:
+        """Return the address that clients use."""
+        scheme = "http" if self.certificate is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{port}"
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that wakes everybody who waits as soon as it has to stop."""
+
+    def __init__(self, service: Service, settings: ServerSettings) -> None:
+        super().__init__(_config(service, settings))
+        self._service = service
+
+    async def run_until_stopped(
+        self, listener: socket.socket, on_listening: Callable[[], None]
+    ) -> None:
+        """Serve until SIGTERM or SIGINT; a second signal ends open requests too."""
+        try:
+            await self._service.start()
+            with answered_in_the_loop_by(self.stop):
+                on_listening()
+                await self._serve([listener])
+        finally:
+            await self._service.close()
+
+    def stop(self) -> None:
+        """Wake those who wait, let requests in flight end, and accept no more."""
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+        self._service.live.drain()
+
+
+def serve(service: Service, settings: ServerSettings, on_listening: Callable[[str], None]) -> None:
+    """Serve until a signal ends it; call `on_listening` with the address when it is ready."""
+    with (
+        listening_socket(settings.host, settings.port) as listener,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        address = settings.url(listener.getsockname()[1])
+        server = DrainingServer(service, settings)
+        runner.run(server.run_until_stopped(listener, lambda: on_listening(address)))
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address; connections wait until they are accepted."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ValueError(f"port: cannot listen at {host}:{port}: {error.strerror}") from error
+
+
+def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        service,
+        http=protocol_with(service.limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=settings.access_log,
+        proxy_headers=False,
+        server_header=False,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.private_key,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )

@@ -1,0 +1,83 @@
+"""Instants and durations as the API writes and reads them."""
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from duequeue.durations import parse_duration
+from duequeue.instants import from_millis, instant_text
+from duequeue.server.problems import invalid
+
+# In answers, an instant is a text with milliseconds, in UTC.
+InstantText: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Instant: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Duration: TypeAlias = Annotated[
+    str | int | float,
+    Meta(description='seconds, or a number with ms, s, m, h or d, such as "1.5s" or "30m"'),
+]
+
+
+@lru_cache(maxsize=1024)  # the deliveries of a batch share most of their instants
+def millis_text(millis: int) -> str:
+    """Write an instant that is given in milliseconds since the epoch."""
+    return instant_text(from_millis(millis))
+
+
+def instant_text_or_none(instant: datetime | None) -> str | None:
+    """Write an instant, if there is one."""
+    return None if instant is None else instant_text(instant)
+
+
+def read_instant(text: str, argument: str) -> datetime:
+    """Read an instant of a query or a header."""
+    try:
+        # A plus sign in a query means a space, unless it is written as %2B.
+        found = datetime.fromisoformat(text.strip().replace(" ", "+"))
+    except ValueError:
+        found = None
+    if found is None or found.utcoffset() is None:
+        raise invalid(
+            argument,
+            f"{argument} must be an instant of RFC 3339 with its offset, such as "
+            "2030-01-31T09:00:00.000Z",
+        )
+    return found
+
+
+def read_duration(given: str | float, argument: str) -> timedelta:
+    """Read a duration, which must not be negative."""
+    try:
+        text = given if isinstance(given, str) else f"{given:f}"
+        found = parse_duration(text)
+    except ValueError as error:
+        raise invalid(argument, f"{argument}: {error}") from None
+    if found < timedelta(0):
+        raise invalid(argument, f"{argument} must not be negative")
+    return found
+
+
+def read_due(
+    due_at: datetime | None, delay: str | float | None, argument: str = ""
+) -> datetime | timedelta | None:
+    """Return when a message is due, which is said by an instant, a delay or neither."""
+    if due_at is not None and delay is not None:
+        raise invalid(f"{argument}delay", "give either due_at or delay, not both")
+    return due_at if delay is None else read_duration(delay, f"{argument}delay")
+
+
+def read_due_text(due_at: str | None, delay: str | None) -> datetime | timedelta | None:
+    """Do the same for texts of a query or of headers."""
+    instant = None if due_at is None else read_instant(due_at, "due_at")
+    return read_due(instant, delay)
+
+
+def read_expiry(text: str | None, argument: str = "expires") -> datetime | timedelta | None:
+    """Read when a message expires, which is an instant or a time from now."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return read_instant(text, argument)

@@ -1,0 +1,103 @@
+"""The bodies of requests and answers about the endpoints of callbacks."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from duequeue.message import MAX_TYPE_NAME_LENGTH
+from duequeue.server.times import Duration, InstantText
+from duequeue.server.wire import QueueName, Request
+
+
+class Delays(Request):
+    """The delays between attempts: the first, the longest, and the factor by which they grow."""
+
+    first: Duration = "10s"
+    longest: Duration = "1d"
+    factor: Annotated[float, Meta(ge=1, le=1_000_000)] = 5.0
+
+
+class EndpointDefinition(Request):
+    """Where the messages of a queue are posted to.
+
+    What a change leaves out goes back to its default. Only the secret and `default` stay as they
+    are. `rate` is calls per second, or a text such as "100/m". A new endpoint without a secret gets
+    one. With `respond`, the body of a 2xx answer is kept as the response to the message. Messages
+    that name no endpoint go to the default one of their queue. That is its first endpoint, unless
+    the definitions say otherwise.
+    """
+
+    queue: QueueName
+    url: Annotated[str, Meta(min_length=1, max_length=2000)]
+    secret: Annotated[str, Meta(max_length=200)] | None = None
+    type: Annotated[str, Meta(min_length=1, max_length=MAX_TYPE_NAME_LENGTH)] = "json"
+    timeout: Duration = 30
+    concurrency: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    rate: str | int | float | None = None
+    attempts: Annotated[int, Meta(ge=1, le=1000)] = 10
+    backoff: Delays | None = None
+    respond: bool = False
+    keep: Duration = "1h"
+    default: bool | None = None
+
+
+class ShownSecret(Struct, omit_defaults=True):
+    """What may be shown of a secret that signs; `until` is set if it was replaced."""
+
+    fingerprint: str
+    public_key: str | None = None
+    until: InstantText | None = None
+
+
+class ShownDelays(Struct):
+    """The delays between attempts, in seconds."""
+
+    first: float
+    longest: float
+    factor: float
+
+
+class EndpointStatus(Struct, omit_defaults=True):
+    """An endpoint, with durations in seconds; `secret` is there only if it is new."""
+
+    id: str
+    queue: str
+    type: str
+    url: str
+    timeout: float
+    concurrency: int
+    rate: float | None
+    attempts: int
+    backoff: ShownDelays
+    respond: bool
+    keep: float
+    default: bool
+    state: Literal["active", "throttled", "open", "disabled"]
+    reason: str
+    secrets: list[ShownSecret]
+    since: InstantText | None = None
+    until: InstantText | None = None
+    secret: str | None = None
+
+
+class EndpointList(Struct):
+    """The endpoints of the queues that the token may see."""
+
+    endpoints: list[EndpointStatus]
+
+
+class SecretRotation(Request):
+    """A new secret; during the `overlap`, callbacks are signed with the old one too.
+
+    Without a secret, a new one is made: a shared one (`v1`), or a secret key (`v1a`).
+    """
+
+    overlap: Duration = "24h"
+    secret: Annotated[str, Meta(max_length=200)] | None = None
+    kind: Literal["v1", "v1a"] | None = None
+
+
+class SwitchOff(Request):
+    """Why an endpoint is disabled, for people to read."""
+
+    reason: Annotated[str, Meta(max_length=1000)] = ""
