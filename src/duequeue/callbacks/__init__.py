@@ -1,0 +1,1 @@
+"""One callback: a signed POST to an endpoint, and what its answer means."""

@@ -1,0 +1,69 @@
+"""One callback: the payload as it is stored, and headers that describe the message."""
+
+from collections.abc import Callable
+from string import ascii_letters, digits
+from time import time
+from urllib.parse import quote
+
+from duequeue.callbacks.answer import Meaning, TryLater, meaning_of
+from duequeue.callbacks.endpoint import ENDPOINT_HEADER
+from duequeue.callbacks.held import Held
+from duequeue.callbacks.posting import CallFailed, Poster
+from duequeue.callbacks.records import Entry
+from duequeue.callbacks.signing import signature
+from duequeue.flows.lease_tokens import token_of
+from duequeue.instants import MILLISECOND, instant_text, nearest_instant
+
+# The headers of a message that are passed on to the receiver unchanged.
+PASSED_ON = ("traceparent", "tracestate")
+_CONTENT_TYPES = {"text": "text/plain; charset=utf-8", "bytes": "application/octet-stream"}
+# A header holds these characters as they are; everything else is percent-encoded.
+_SAFE = ascii_letters + digits + "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+LONGEST_PASSED_ON = 512
+
+
+async def called(poster: Poster, entry: Entry, message: Held, now: Callable[[], int]) -> Meaning:
+    """Post a message to its endpoint, and return what the answer means.
+
+    `now` is the clock of the queue, which may have been moved. Receivers have the real time.
+    """
+    endpoint = entry.endpoint
+    headers = headers_of(message, entry, now())
+    timeout = endpoint.timeout * MILLISECOND
+    try:
+        answer = await poster.post(endpoint.url, message.payload, headers, timeout)
+    except CallFailed as error:
+        return TryLater(error.reason, blames_endpoint=error.blames_endpoint)
+    return meaning_of(answer, int(time() * 1000))
+
+
+def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
+    """Return the headers of an attempt to deliver a message."""
+    endpoint = entry.endpoint
+    kind = f"{endpoint.queue}|{endpoint.type}"
+    identity, timestamp = message.webhook_id(kind), int(time())
+    due, scheduled = message.due_millis, message.scheduled_at
+    due_text = instant_text(nearest_instant(due))
+    headers = {
+        "content-type": _CONTENT_TYPES.get(endpoint.type, "application/json"),
+        "webhook-id": identity,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(
+            entry.keys.signers(now), identity, timestamp, message.payload
+        ),
+        "duequeue-queue": quote(endpoint.queue, safe=_SAFE),
+        "duequeue-key": quote(message.key, safe=_SAFE),
+        "duequeue-attempt": str(message.attempt),
+        "duequeue-due-at": due_text,
+        "duequeue-scheduled-at": due_text
+        if scheduled == due
+        else instant_text(nearest_instant(scheduled)),
+        "duequeue-token": token_of(message, kind),
+        ENDPOINT_HEADER: endpoint.id,
+    }
+    given = message.headers
+    for name in PASSED_ON:
+        value = given.get(name, "")
+        if value and len(value) <= LONGEST_PASSED_ON and value.isascii() and value.isprintable():
+            headers[name] = value
+    return headers

@@ -1,0 +1,137 @@
+"""An endpoint: where the messages of a queue are posted to, and how."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Self
+
+import msgspec
+
+from duequeue.backoff import Backoff
+from duequeue.callbacks.guard import Guard
+from duequeue.instants import MILLISECOND, positive_millis
+from duequeue.message import checked_name, checked_type_name
+
+# The header of a message that names one of its queue's endpoints.
+ENDPOINT_HEADER = "duequeue-endpoint"
+
+LONGEST_ID = 99
+LONGEST_URL = 2000
+LONGEST_TIMEOUT = timedelta(days=1)
+MOST_CALLS = 10_000
+MOST_ATTEMPTS = 1_000
+LOWEST_RATE, HIGHEST_RATE = 1 / 86_400, 1_000_000
+# About the schedule that Standard Webhooks gives as an example: ten attempts in three days.
+BACKOFF = Backoff(timedelta(seconds=10), timedelta(days=1), 5.0)
+
+_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}", re.ASCII)
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)", re.ASCII)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_ANYWHERE = Guard("off")
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The definition of an endpoint; durations are in milliseconds, and the rate is per second.
+
+    A message goes to the endpoint that its header names, or else to the default one of its queue.
+    """
+
+    id: str
+    queue: str
+    type: str = "json"
+    url: str
+    timeout: int = 30_000
+    concurrency: int = 10
+    rate: float | None = None
+    attempts: int = 10
+    first_delay: int = BACKOFF.first // MILLISECOND
+    longest_delay: int = BACKOFF.longest // MILLISECOND
+    delay_factor: float = BACKOFF.factor
+    respond: bool = False
+    keep: int = 3_600_000
+    default: bool = True
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The name and the payload type of its queue."""
+        return self.queue, self.type
+
+    @property
+    def backoff(self) -> Backoff:
+        """The delays after failed attempts."""
+        return Backoff(
+            self.first_delay * MILLISECOND, self.longest_delay * MILLISECOND, self.delay_factor
+        )
+
+    def checked(self) -> Self:
+        """Return the endpoint, or raise an error that names the argument that is wrong."""
+        checked_endpoint_id(self.id)
+        _checked("queue", checked_name, self.queue)
+        _checked("type", checked_type_name, self.type)
+        _check_url(self.url)
+        _check_span(self.timeout, "timeout", LONGEST_TIMEOUT)
+        _check_number(self.concurrency, "concurrency", MOST_CALLS)
+        _check_number(self.attempts, "attempts", MOST_ATTEMPTS)
+        if self.rate is not None:
+            _check_rate(self.rate)
+        positive_millis(self.keep * MILLISECOND, "keep")
+        _ = self.backoff
+        return self
+
+
+def checked_endpoint_id(text: str) -> str:
+    """Return the id of an endpoint, or raise if a path or a header could not hold it."""
+    if not isinstance(text, str):
+        raise TypeError(f"id must be a str, not {type(text).__name__}")
+    if not _ID.fullmatch(text):
+        raise ValueError(
+            f"id must have 1 to {LONGEST_ID} letters, digits, dots, hyphens or underscores, and "
+            "begin with a letter or a digit"
+        )
+    return text
+
+
+def read_rate(given: str | float) -> float:
+    """Return calls per second, which may be written as a number or as in "100/m"."""
+    if not isinstance(given, str):
+        return _check_rate(given)
+    found = _RATE.fullmatch(given.strip())
+    if found is None:
+        raise ValueError('rate must be calls per second, or a text such as "100/m" or "5/s"')
+    return _check_rate(float(found[1]) / _SECONDS[found[2]])
+
+
+def _check_rate(rate: float) -> float:
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise ValueError(
+            f"rate must be between one call a day and {HIGHEST_RATE:,} a second, not {rate!r}"
+        )
+    return rate
+
+
+def _checked(argument: str, check: Callable[[str], str], text: str) -> None:
+    try:
+        check(text)
+    except (ValueError, TypeError) as error:
+        words = str(error).partition(" ")[2]
+        raise type(error)(f"{argument} {words}") from None
+
+
+def _check_url(url: str) -> None:
+    _ANYWHERE.checked_url(url)
+    if len(url) > LONGEST_URL:
+        raise ValueError(f"url must have at most {LONGEST_URL} characters, not {len(url)}")
+    if "#" in url:
+        raise ValueError("url must not have a fragment, because it is never sent")
+
+
+def _check_span(millis: int, argument: str, longest: timedelta) -> None:
+    span = millis * MILLISECOND
+    positive_millis(span, argument)
+    if span > longest:
+        raise ValueError(f"{argument} must be at most {longest}, not {span}")
+
+
+def _check_number(number: int, argument: str, most: int) -> None:
+    if not 1 <= number <= most:
+        raise ValueError(f"{argument} must be a whole number from 1 to {most:,}, not {number!r}")

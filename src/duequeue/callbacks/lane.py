@@ -1,0 +1,150 @@
+"""One endpoint as a push process sees it: what runs, what waits, and whether more may begin."""
+
+from collections import deque
+
+from duequeue.callbacks.answer import Meaning, SwitchedOff, TryLater
+from duequeue.callbacks.breaker import Breaker
+from duequeue.callbacks.endpoint import Endpoint
+from duequeue.callbacks.held import Held
+from duequeue.callbacks.rate import RateLimit
+from duequeue.callbacks.records import Condition, Entry
+from duequeue.instants import MILLISECOND
+
+
+class Lane:
+    """The calls to one endpoint; all times are milliseconds, passed in.
+
+    Its breaker and its rate belong to this process, which does not know about other ones.
+    """
+
+    def __init__(self, entry: Entry, now: int) -> None:
+        self.entry = entry
+        self.running = 0
+        self.waiting: deque[Held] = deque()
+        self.is_gone = False  # whether the endpoint was removed
+        self._switched_off: Condition | None = None  # by the receiver, and not stored yet
+        self._rate = _rate(entry.endpoint)
+        self._allowed = entry.endpoint.concurrency
+        self._reset(now)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The definition."""
+        return self.entry.endpoint
+
+    def update(self, entry: Entry, now: int) -> None:
+        """Go on with what is stored now; an endpoint that was enabled again starts as if new."""
+        if entry.endpoint.rate != self.endpoint.rate:
+            self._rate = _rate(entry.endpoint)
+        if entry.enabled != self.entry.enabled:
+            self._reset(now)
+        if entry.endpoint.url != self.endpoint.url:  # what is known is about the old one
+            self._reset(now)
+        self.entry = entry
+
+    def stored(self, condition: Condition | None) -> None:
+        """Note that a condition of this lane was stored."""
+        if condition is not None and condition.state == "disabled":
+            self.entry = self.entry._replace(switched_off=condition)
+            self._switched_off = None
+        else:
+            self.entry = self.entry._replace(health=condition)
+
+    @property
+    def _is_off(self) -> bool:
+        return self._switched_off is not None or self.entry.switched_off is not None
+
+    def is_shut(self, now: int) -> bool:
+        """Return whether the endpoint gets no calls for now, for a reason other than its rate."""
+        if self._is_off:
+            return True
+        return bool(self._breaker.wait(now) or self._throttle_left(now))
+
+    def wait(self, now: int) -> int | None:
+        """Return in how many milliseconds a call may begin, or None if only a change allows it."""
+        if self._is_off:
+            return None
+        rate = 0 if self._rate is None else self._rate.wait(now)
+        return max(rate, self._breaker.wait(now), self._throttle_left(now))
+
+    def free(self, now: int) -> int:
+        """Return how many calls may begin now."""
+        if self.wait(now) != 0:
+            return 0
+        if self._breaker.state != "active":
+            return 1
+        free = min(self._allowed, self.endpoint.concurrency) - self.running
+        return max(0, free if self._rate is None else min(free, self._rate.free(now)))
+
+    def room(self, now: int) -> int:
+        """Return how many messages to fetch: those that may be sent now, and some for later.
+
+        It is 0 while enough messages wait, so that a poll brings several at once.
+        """
+        is_fast = self._rate is None and self._allowed >= self.endpoint.concurrency
+        ahead = self.endpoint.concurrency if is_fast and not self.is_shut(now) else 0
+        if len(self.waiting) > ahead // 2:
+            return 0
+        return max(0, self.free(now) + ahead - len(self.waiting))
+
+    def begin(self, now: int) -> int | None:
+        """Count a call that begins now, and return its permit, or None if it must not begin."""
+        if not self.free(now):
+            return None
+        permit = self._breaker.begin(now)
+        if permit is not None:
+            self.running += 1
+            if self._rate is not None:
+                self._rate.take(now)
+        return permit
+
+    def end(self, permit: int, meaning: Meaning | None, now: int) -> None:
+        """Note the outcome of a call; None if it was cancelled."""
+        self.running -= 1
+        match meaning:
+            case None:
+                self._breaker.gave_up(permit)
+            case TryLater(reason, delay, blames_endpoint=True):
+                self._breaker.failed(permit, now, reason)
+                self._allowed = 1 if self._breaker.state == "open" else self._allowed
+                if delay is not None:
+                    self._throttle(now, now + delay // MILLISECOND, reason)
+            case SwitchedOff(reason):
+                self._breaker.gave_up(permit)
+                if not self._is_off:
+                    self._switched_off = Condition("disabled", reason, now)
+            case _:
+                self._breaker.succeeded(permit, now)
+                # After an outage, calls come back slowly: twice as many after each success.
+                self._allowed = min(2 * self._allowed, self.endpoint.concurrency)
+
+    def condition(self, now: int) -> Condition | None:
+        """Return what holds calls back, if anything does."""
+        if self._is_off:
+            return self.entry.switched_off or self._switched_off
+        if self._breaker.state != "active":
+            since, until = self._breaker.since, now + self._breaker.wait(now)
+            return Condition("open", self._breaker.reason, since, until)
+        if self._throttle_left(now):
+            return Condition("throttled", self._throttled_by, self._throttled_at, self._until)
+        return None
+
+    def _reset(self, now: int) -> None:
+        self._switched_off = None
+        self._breaker = Breaker(now)
+        self._allowed = self.entry.endpoint.concurrency
+        self._until = self._throttled_at = now
+        self._throttled_by = ""
+
+    def _throttle(self, now: int, until: int, reason: str) -> None:
+        if until > self._until:
+            self._throttled_at = now if now >= self._until else self._throttled_at
+            self._until, self._throttled_by = until, reason
+
+    def _throttle_left(self, now: int) -> int:
+        # A clock that was set back must not make the pause longer.
+        return min(max(0, self._until - now), max(0, self._until - self._throttled_at))
+
+
+def _rate(endpoint: Endpoint) -> RateLimit | None:
+    return None if endpoint.rate is None else RateLimit(endpoint.rate)

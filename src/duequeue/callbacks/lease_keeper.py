@@ -1,0 +1,68 @@
+"""Keeps the leases of a push process alive, and breaks off calls whose lease is lost."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from duequeue.callbacks.held import Held
+from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.waits import Changes
+from duequeue.consumer.keeper import BUSY_SECONDS, extend_leases
+from duequeue.drive.actions import Flow
+from duequeue.flows.context import Context
+
+logger = logging.getLogger("duequeue.push")
+
+
+class LeaseKeeper:
+    """Extends each lease when a third of it is over.
+
+    A call is usually over by then, so most of these leases are of messages that wait.
+    """
+
+    def __init__(
+        self,
+        context: Callable[[], Context[bytes]],
+        drive: Callable[[Flow[Any]], Awaitable[Any]],
+        held: Callable[[], Collection[Held]],
+        on_lost: Callable[[Held], None],
+    ) -> None:
+        self._context = context
+        self._drive = drive
+        self._held = held
+        self._on_lost = on_lost
+        self._changes = Changes()
+        self._task = asyncio.create_task(self._run())
+
+    def note(self) -> None:
+        """Look again how long leases last."""
+        self._changes.note()
+
+    async def close(self) -> None:
+        """Stop extending leases."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        some_busy = False
+        with self._changes.following(self._context().clock):
+            while True:
+                third = self._context().lease / 3000
+                await self._changes.wait(min(BUSY_SECONDS, third) if some_busy else third)
+                some_busy = await self._extend()
+
+    async def _extend(self) -> bool:
+        """Extend what is held, and return whether some leases are to be tried again soon."""
+        lost: list[Held] = []
+        busy: list[Held] = []
+        messages = [each for each in self._held() if not (each.lost or each.settled)]
+        try:
+            await self._drive(extend_leases(self._context(), messages, lost, busy))
+        except Exception as error:  # noqa: BLE001 - the next try may succeed
+            words = "queue %r: could not extend leases: %s"
+            logger.warning(words, self._context().name, words_about(error))
+        for message in lost:
+            message.lost = True
+            self._on_lost(message)
+        return bool(busy)

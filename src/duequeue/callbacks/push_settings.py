@@ -1,0 +1,37 @@
+"""How a process posts callbacks: where they may go, through which proxy, and how many at a time."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from duequeue.callbacks.guard import Guard
+from duequeue.callbacks.opened_queue import StoreSettings
+from duequeue.callbacks.posting import Poster
+from duequeue.callbacks.pushing import GRACE_SECONDS, MOST_CALLS, Push
+from duequeue.callbacks.slots import Slots
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """What applies to all endpoints of a process; `grace` is for calls that run when it stops."""
+
+    guard: Guard = field(default_factory=Guard)
+    proxy: str | None = field(default=None, repr=False)
+    calls: int = MOST_CALLS
+    grace: timedelta = timedelta(seconds=GRACE_SECONDS)
+
+    def __post_init__(self) -> None:
+        Slots(self.calls)
+        if self.grace < timedelta(0):
+            raise ValueError(f"grace must not be negative, but it is {self.grace}")
+
+    @asynccontextmanager
+    async def running(self, store: StoreSettings) -> AsyncIterator[None]:
+        """Push until the end of the block."""
+        async with Poster(self.guard, proxy=self.proxy) as poster:
+            push = await Push.start(store, poster, self.calls)
+            try:
+                yield
+            finally:
+                await push.close(self.grace.total_seconds())

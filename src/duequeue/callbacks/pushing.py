@@ -1,0 +1,154 @@
+"""Posts messages to the endpoints of a database until it is stopped.
+
+Any number of processes may do so at a time: each message is leased by one of them.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from typing import Self
+
+from duequeue.callbacks.notes import Notes
+from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
+from duequeue.callbacks.posting import Poster
+from duequeue.callbacks.queue_push import QueuePush
+from duequeue.callbacks.records import QUEUE, Entry, Records
+from duequeue.callbacks.slots import Slots
+from duequeue.callbacks.waits import Changes
+from duequeue.errors import DueQueueError
+from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
+from duequeue.process.contact import one_line
+
+logger = logging.getLogger("duequeue.push")
+
+MOST_CALLS = 1_000
+# How often a process looks for endpoints that others have changed, without a wake-up.
+LOOK_SECONDS = 15.0
+# How long calls may take to end after a stop, unless the caller says otherwise.
+GRACE_SECONDS = 30.0
+
+
+class Push:
+    """The push process: it follows the endpoints, and has one `QueuePush` for each queue."""
+
+    def __init__(
+        self, settings: StoreSettings, poster: Poster, records: OpenedQueue, calls: int
+    ) -> None:
+        self._settings = settings
+        self._poster = poster
+        self._endpoints = records
+        self._records = Records(records.queue, records.context)
+        self._slots = Slots(calls)
+        self._pushes: dict[tuple[str, str], tuple[OpenedQueue, QueuePush]] = {}
+        self._endings: dict[asyncio.Task[None], QueuePush] = {}  # of queues without endpoints
+        self._notes = Notes(self._records, records.context.now)
+        self._changes = Changes()
+        self._watching: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, settings: StoreSettings, poster: Poster, calls: int = MOST_CALLS
+    ) -> "Push":
+        """Begin to push; raise if the store is not available."""
+        Slots(calls)
+        codec = StoredBytes("json")
+        opened = await OpenedQueue.open(settings, QUEUE, codec, history=False)
+        push = cls(settings, poster, opened, calls)
+        try:
+            await push._look()
+        except BaseException:
+            await push.close(0)
+            raise
+        opened.context.bell.inform(push._changes.note_from_anywhere)
+        push._watching = asyncio.create_task(push._watch())
+        return push
+
+    async def close(self, seconds: float = GRACE_SECONDS) -> None:
+        """Let calls end within some seconds, give everything else back, and close the queues."""
+        if self._watching is not None:
+            self._endpoints.context.bell.stop_informing(self._changes.note_from_anywhere)
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+        pushes, self._pushes = list(self._pushes.values()), {}
+        await asyncio.gather(
+            *(self._end(*each, seconds) for each in pushes),
+            *(push.stop(seconds) for push in self._endings.values()),
+        )
+        if self._endings:
+            await asyncio.wait(self._endings)
+        await self._notes.close()
+        await self._endpoints.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    async def _watch(self) -> None:
+        alerts = self._endpoints.context.alerts
+        while True:
+            if alerts is not None:
+                alerts.listen(LOOK_SECONDS)
+            await self._changes.wait(LOOK_SECONDS)
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - the next look may succeed
+                words = "could not look for endpoints: %s: %s"
+                logger.warning(words, type(error).__name__, one_line(error))
+
+    async def _look(self) -> None:
+        """Start what others have defined, and stop what they have removed."""
+        async with self._notes.lock:
+            by_queue: dict[tuple[str, str], list[Entry]] = {}
+            for entry in (await self._records.all()).values():
+                by_queue.setdefault(entry.endpoint.kind, []).append(entry)
+            for kind in self._pushes.keys() - by_queue.keys():
+                self._end_alone(*self._pushes.pop(kind))
+            for kind, entries in by_queue.items():
+                if kind in self._pushes:
+                    self._pushes[kind][1].update(entries)
+                else:
+                    await self._begin(kind, entries)
+        self._notes.repeat()
+
+    async def _look_for(self, kind: tuple[str, str]) -> bool:
+        """Look again because a message has no known endpoint; return False if it may have one."""
+        async with self._notes.lock:
+            try:
+                found = await self._records.all()
+            except DueQueueError:
+                return False
+            entries = [each for each in found.values() if each.endpoint.kind == kind]
+            if not entries or kind not in self._pushes:
+                self._changes.note()
+                return False
+            self._pushes[kind][1].update(entries)
+            return True
+
+    async def _begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
+        name, type_name = kind
+        history = self._settings.history
+        codec = CheckedBytes(type_name)
+        opened = await OpenedQueue.open(self._settings, name, codec, history=history)
+        push = QueuePush(
+            opened.context,
+            opened.perform,
+            self._poster,
+            self._slots,
+            entries,
+            look=partial(self._look_for, kind),
+            on_change=self._notes.on_change,
+        )
+        self._pushes[kind] = opened, push
+
+    def _end_alone(self, opened: OpenedQueue, push: QueuePush) -> None:
+        """End the push of a queue without endpoints, while everything else goes on."""
+        push.update([])
+        task = asyncio.create_task(self._end(opened, push, GRACE_SECONDS))
+        self._endings[task] = push
+        task.add_done_callback(self._endings.pop)
+
+    async def _end(self, opened: OpenedQueue, push: QueuePush, seconds: float) -> None:
+        await push.stop(seconds)
+        await opened.close()

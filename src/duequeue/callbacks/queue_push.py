@@ -1,0 +1,310 @@
+"""Posts the messages of one queue to its endpoints as they fall due.
+
+A push is a lease: a message is leased, posted, and settled by what the answer means. So callbacks
+keep all promises of a lease: an update or a drop takes the message away from a call that is under
+way, and if the process dies, its messages come again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from duequeue.backoff import jittered
+from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
+from duequeue.callbacks.callback import called
+from duequeue.callbacks.held import Held
+from duequeue.callbacks.lane import Lane
+from duequeue.callbacks.lanes import Lanes, no_endpoint
+from duequeue.callbacks.lease_keeper import LeaseKeeper
+from duequeue.callbacks.posting import Poster
+from duequeue.callbacks.records import Entry
+from duequeue.callbacks.settlement import settlement
+from duequeue.callbacks.settler import Settler
+from duequeue.callbacks.slots import Slots
+from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.waits import Changes
+from duequeue.drive.actions import Action, Flow
+from duequeue.drive.steps import drive_async
+from duequeue.drive.stoppable import StoppableFlow, Stopped
+from duequeue.errors import QueueClosed
+from duequeue.flows import polling, settling
+from duequeue.flows.context import Context
+from duequeue.verdict import Parked, Released
+
+logger = logging.getLogger("duequeue.push")
+
+# A lease lasts this much longer than the timeout, so that there is time to settle the message.
+MARGIN = 15_000
+PAUSE_SECONDS = 1.0
+# How many messages a queue leases while all calls of the process are taken.
+FEW = 10
+
+Perform = Callable[[Action], Awaitable[object]]
+Look = Callable[[], Awaitable[bool]]
+OnChange = Callable[[Lane], None]
+
+
+class QueuePush:
+    """The push of one queue, from its first endpoint until it is stopped."""
+
+    def __init__(
+        self,
+        context: Context[bytes],
+        perform: Perform,
+        poster: Poster,
+        slots: Slots,
+        entries: Collection[Entry],
+        *,
+        look: Look,
+        on_change: OnChange,
+    ) -> None:
+        self._context = context
+        self._perform = perform
+        self._poster = poster
+        self._slots = slots
+        self._look = look
+        self._on_change = on_change
+        self._lanes = Lanes()
+        self._held: dict[int, Held] = {}
+        self._calls: set[asyncio.Task[None]] = set()
+        self._changes = Changes()
+        self._polling: StoppableFlow | None = None
+        self._stopping = False
+        self._settler = Settler(context, self._drive)
+        self._keeper = LeaseKeeper(
+            lambda: self._context, self._drive, self._held.values, self._on_lost
+        )
+        self.update(entries)
+        self._task = asyncio.create_task(self._run())
+
+    def update(self, entries: Collection[Entry]) -> None:
+        """Go on with other definitions."""
+        self._give_back(self._lanes.update(entries, self._context.now()))
+        lease = self._lanes.longest_timeout() + MARGIN
+        self._context = replace(self._context, lease=lease)
+        self._keeper.note()
+        self._reconsider()
+
+    async def stop(self, seconds: float) -> None:
+        """Lease no more messages, let calls end within some seconds, and give the rest back."""
+        self._stopping = True
+        self._reconsider()
+        await asyncio.wait([self._task])
+        for lane in self._lanes.busy():
+            self._give_back(self._lanes.empty(lane))
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=seconds)
+        for call in list(self._calls):
+            call.cancel()
+        if self._calls:
+            await asyncio.wait(self._calls)
+        await self._keeper.close()
+        await self._settler.close()
+
+    # Fetching.
+
+    async def _run(self) -> None:
+        with self._changes.following(self._context.clock):
+            while not self._stopping:
+                try:
+                    await self._go_on()
+                except Exception as error:  # noqa: BLE001 - a push outlives every error
+                    self._warn("could not go on", error)
+                    await self._changes.wait(jittered(PAUSE_SECONDS))
+
+    async def _go_on(self) -> None:
+        """Begin the calls that may begin, and then fetch messages or wait for a change."""
+        self._begin_calls()
+        now = self._context.now()
+        room = self._room(now)
+        if room:
+            await self._fetch(room, self._lanes.seconds_to_wait(now, for_room=False))
+        else:
+            await self._changes.wait(self._lanes.seconds_to_wait(now, for_room=True))
+
+    def _room(self, now: int) -> int:
+        """Return how many messages to fetch; without a free slot, a few to wait for their turn."""
+        room = self._lanes.room(now)
+        if self._slots.free > 0:
+            return room
+        some_wait = any(self._slots.has_waiting(lane) for lane in self._lanes.busy())
+        return 0 if some_wait else min(room, FEW)
+
+    async def _fetch(self, room: int, seconds: float | None) -> None:
+        wrap = partial(Held, self._context.name)
+        self._polling = StoppableFlow(self._perform)
+        try:
+            found = await self._polling.run(polling.poll_many(self._context, wrap, room, seconds))
+        except Stopped:
+            return
+        except QueueClosed:
+            self._stopping = True
+            return
+        except Exception as error:  # noqa: BLE001 - a push outlives every error of its store
+            self._warn("could not poll", error)
+            await self._changes.wait(jittered(PAUSE_SECONDS))
+            return
+        finally:
+            self._polling = None
+        for message in found:
+            self._hold(message)
+        if await self._all_known(found):
+            for message in found:
+                self._place(message)
+        else:
+            self._give_back(found)
+            await self._changes.wait(jittered(PAUSE_SECONDS))
+
+    async def _all_known(self, found: list[Held]) -> bool:
+        """Return whether it is certain which of these messages have an endpoint."""
+        if all(self._lanes.lane_of(message) is not None for message in found):
+            return True
+        try:
+            return await self._look()  # the endpoint may have been defined just now
+        except Exception as error:  # noqa: BLE001 - the messages must go back
+            self._warn("could not look for endpoints", error)
+            return False
+
+    def _place(self, message: Held) -> None:
+        """Let a message wait for its endpoint, or bury it if it has none."""
+        lane = self._lanes.lane_of(message)
+        if lane is None:
+            self._settle(message, Parked(no_endpoint(message)))
+        elif message.attempt > lane.endpoint.attempts:
+            times = message.attempt - 1
+            words = f"attempts: called endpoint {lane.endpoint.id} {times} times without an outcome"
+            self._settle(message, Parked(words))
+        else:
+            self._lanes.add(lane, message)
+
+    def _begin_calls(self) -> None:
+        now = self._context.now()
+        for lane in self._lanes.busy():
+            self._begin_calls_of(lane, now)
+        if self._lanes.busy() and self._lanes.all_shut(now):
+            for lane in self._lanes.busy():
+                self._give_back(self._lanes.empty(lane))
+
+    def _begin_calls_of(self, lane: Lane, now: int) -> None:
+        while lane.waiting and lane.free(now) and not self._stopping:
+            if self._slots.free <= 0:
+                self._slots.wait(lane, partial(self._take_turn, lane))
+                return
+            permit = lane.begin(now)
+            if permit is None:
+                return
+            message = self._lanes.take(lane)
+            if message.lost:
+                lane.end(permit, None, now)
+                continue
+            self._slots.take()
+            message.call = asyncio.create_task(self._call(lane, message, permit))
+            self._calls.add(message.call)
+            message.call.add_done_callback(self._calls.discard)
+
+    def _take_turn(self, lane: Lane) -> None:
+        self._begin_calls_of(lane, self._context.now())
+        self._changes.note()
+
+    # One call.
+
+    async def _call(self, lane: Lane, message: Held, permit: int) -> None:
+        entry = lane.entry
+        if self._context.keeps_history:
+            message.handler_began = self._context.now()
+        meaning: Meaning | None = None
+        try:
+            meaning = await self._called(entry, message)
+        except asyncio.CancelledError:
+            if not message.lost:  # the process stops, and the receiver may have got it
+                self._settle(message, Released(timedelta(0)))
+        finally:
+            lane.end(permit, meaning, self._context.now())
+            self._slots.give()
+        try:
+            if meaning is not None:
+                self._log(meaning, entry, message)
+                await self._act_on(meaning, entry, message)
+        except Exception as error:  # noqa: BLE001 - the message comes again when its lease ends
+            self._warn("could not settle", error)
+        finally:
+            self._let_go(message)
+            self._continue(lane)
+
+    async def _called(self, entry: Entry, message: Held) -> Meaning:
+        try:
+            return await called(self._poster, entry, message, self._context.now)
+        except Exception as error:  # noqa: BLE001 - it must not keep the message leased
+            return TryLater(words_about(error))
+
+    def _continue(self, lane: Lane) -> None:
+        """Go on after a call."""
+        self._on_change(lane)
+        now = self._context.now()
+        if lane.is_shut(now):
+            self._reconsider()  # a poll that waits must not lease for it
+        else:
+            self._begin_calls_of(lane, now)
+            self._changes.note()
+
+    async def _act_on(self, meaning: Meaning, entry: Entry, message: Held) -> None:
+        if message.lost:
+            return
+        decided = settlement(meaning, entry.endpoint, message.attempt)
+        if isinstance(decided, Kept):
+            message.settled = True
+            # If it fails, the message comes again when its lease ends, as it should.
+            await self._drive(settling.extend(self._context, message, decided.lease))
+        else:
+            self._settler.add(message, decided, entry.endpoint.keep)
+
+    def _log(self, meaning: Meaning, entry: Entry, message: Held) -> None:
+        if isinstance(meaning, TryLater | SwitchedOff):
+            words = "queue %r: endpoint %s failed for %r (attempt %d): %s"
+            about = (entry.endpoint.id, message.key, message.attempt, meaning.reason)
+            logger.warning(words, self._context.name, *about)
+
+    # What both need.
+
+    def _hold(self, message: Held) -> None:
+        before = self._held.get(message.lease.id)
+        if before is not None:  # its lease has ended, and this is the same message once more
+            before.lost = True
+            self._on_lost(before)
+        self._held[message.lease.id] = message
+
+    def _let_go(self, message: Held) -> None:
+        if self._held.get(message.lease.id) is message:
+            del self._held[message.lease.id]
+
+    def _settle(self, message: Held, verdict: Parked | Released) -> None:
+        self._let_go(message)
+        self._settler.add(message, verdict, self._context.keep)
+
+    def _give_back(self, messages: list[Held]) -> None:
+        for message in messages:
+            self._let_go(message)
+        self._settler.give_back([each for each in messages if not each.lost])
+
+    def _on_lost(self, message: Held) -> None:
+        self._let_go(message)
+        if message.call is None:
+            self._lanes.remove(message)
+        else:
+            message.call.cancel()
+
+    def _reconsider(self) -> None:
+        """Look again at what may be sent, even if a poll waits for messages."""
+        self._changes.note()
+        if self._polling is not None:
+            self._polling.stop()
+
+    def _warn(self, what: str, error: Exception) -> None:
+        logger.warning("queue %r: %s: %s", self._context.name, what, words_about(error))
+
+    async def _drive(self, flow: Flow[Any]) -> Any:
+        return await drive_async(flow, self._perform)

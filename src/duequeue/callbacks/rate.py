@@ -1,0 +1,47 @@
+"""How many callbacks per second an endpoint may get."""
+
+from math import ceil, isfinite
+
+_NANOS = 1_000_000
+
+
+class RateLimit:
+    """Calls per second, evenly spread; after a pause, up to `burst` of them begin at once.
+
+    This is the generic cell rate algorithm. It keeps one instant: the time at which all calls so
+    far would have begun if each had waited its turn. All times are milliseconds, passed in.
+    """
+
+    def __init__(self, per_second: float, burst: int | None = None) -> None:
+        if not (isfinite(per_second) and per_second > 0):
+            raise ValueError(f"per_second must be above zero and finite, not {per_second!r}")
+        # The calls of a tenth of a second, because callers look at the clock in milliseconds.
+        chosen = max(1, ceil(per_second / 10)) if burst is None else burst
+        if chosen < 1:
+            raise ValueError(f"burst must be at least 1, not {burst!r}")
+        self._interval = ceil(1_000 * _NANOS / per_second)
+        self._tolerance = self._interval * (chosen - 1)
+        self._next = 0
+
+    def wait(self, now: int) -> int:
+        """Return in how many milliseconds the next call may begin; 0 means now."""
+        early = self._turn(now) - self._tolerance - now * _NANOS
+        return max(0, -(-early // _NANOS))
+
+    def free(self, now: int) -> int:
+        """Return how many calls may begin now."""
+        room = now * _NANOS + self._tolerance - self._turn(now)
+        return 0 if room < 0 else room // self._interval + 1
+
+    def take(self, now: int) -> None:
+        """Count a call that begins now."""
+        self._next = self._turn(now) + self._interval
+
+    def _turn(self, now: int) -> int:
+        """Return the instant of the next call's turn.
+
+        It never lies further ahead than a full burst, so that a clock that was set back does not
+        stop the calls.
+        """
+        nanos = now * _NANOS
+        return min(max(self._next, nanos), nanos + self._tolerance + self._interval)

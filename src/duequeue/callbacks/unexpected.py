@@ -1,0 +1,18 @@
+"""How a push process words errors that it outlives."""
+
+import traceback
+from pathlib import Path
+
+from duequeue.errors import DueQueueError
+from duequeue.process.contact import one_line
+
+
+def words_about(error: Exception) -> str:
+    """Return the text of our own error, or the type of another one and where it was raised.
+
+    The text of an unexpected error is left out, because it may hold a payload or a secret.
+    """
+    if isinstance(error, DueQueueError):
+        return one_line(error)
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"unexpected {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
