@@ -1,33 +1,36 @@
-"""The `duequeue` command; each of its commands has its own module."""
+"""The `duequeue` command; each of its commands has its own module, which is imported if it runs."""
 
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
-from duequeue.cli import migrate, pipeline, worker
-from duequeue.cli.address import PasswordHidingParser
-from duequeue.errors import DueQueueError
-
-COMMANDS = (migrate, pipeline, worker)
+from duequeue.cli.exit_codes import ExitCode
+from duequeue.cli.opening import NothingFound
+from duequeue.cli.parsing import parser_for
+from duequeue.errors import DueQueueError, StoreUnavailable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    parser = PasswordHidingParser(
-        prog="duequeue", description="Deliver messages when they are due."
-    )
-    parser.add_argument("--version", action="version", version=f"duequeue {version('duequeue')}")
-    commands = parser.add_subparsers(metavar="command", required=True)
-    for command in COMMANDS:
-        command.add_to(commands)
-    given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        given = parser_for(words[:1]).parse_args(words)
         status: int = given.run(given)
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - Python flushes it at exit
-        return 1
+        return ExitCode.FAILED
+    except KeyboardInterrupt:
+        return _failed("interrupted", ExitCode.INTERRUPTED)
+    except NothingFound as error:
+        return _failed(error, ExitCode.NOTHING_FOUND)
+    except StoreUnavailable as error:
+        return _failed(error, ExitCode.UNAVAILABLE)
     except (DueQueueError, ValueError) as error:
-        print(f"duequeue: {error}", file=sys.stderr)
-        return 1
+        return _failed(error, ExitCode.FAILED)
+    return status
+
+
+def _failed(reason: object, status: ExitCode) -> int:
+    """Print the reason on one line."""
+    print(f"duequeue: {' '.join(str(reason).split())}", file=sys.stderr)
     return status

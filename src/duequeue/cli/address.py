@@ -1,24 +1,31 @@
-"""The URL of the database, an argument of every command. Its password is never shown."""
+"""The URL of the database or server, an argument of every command. Secrets are never shown."""
 
 import argparse
-import os
 import re
 from typing import NoReturn
 
-URL_VARIABLE = "DUEQUEUE_URL"
+from duequeue.cli.config import FILE, VARIABLES, load_defaults
+
+URL_VARIABLE = VARIABLES["url"]
 
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*:)\S*(?=@)|(password=)[^&\s]*", re.IGNORECASE)
 
 
 def add_url(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Take the URL from the command line, or from the environment, where `ps` does not show it."""
-    given = os.environ.get(URL_VARIABLE)
+    """Take the URL from the command line, or from where `ps` does not show it."""
+    default = load_defaults().url
     parser.add_argument(
         "--url",
-        default=given,
-        required=required and given is None,
-        help=f"the database, such as postgresql://host/name (default: ${URL_VARIABLE})",
+        default=default,
+        required=required and default is None,
+        help="the database or server, such as postgresql://host/name or https://host "
+        f"(default: ${URL_VARIABLE}, or url in {FILE})",
     )
+
+
+def without_passwords(text: str) -> str:
+    """Return a text in which the passwords of URLs are hidden."""
+    return _PASSWORD.sub(r"\1\2***", text)
 
 
 class PasswordHidingParser(argparse.ArgumentParser):
@@ -28,4 +35,4 @@ class PasswordHidingParser(argparse.ArgumentParser):
         """Print the error without passwords, and exit."""
         if message.endswith("required: --url"):
             message += f"; or set {URL_VARIABLE}"
-        super().error(_PASSWORD.sub(r"\1\2***", message))
+        super().error(without_passwords(message))

@@ -2,7 +2,6 @@
 
 import argparse
 from math import inf
-from typing import Any
 
 from duequeue.backends import backend_for
 from duequeue.cli.address import add_url
@@ -13,13 +12,9 @@ from duequeue.port.store import Backend, HasRoles
 from duequeue.retry_policy import RetryPolicy
 
 
-def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "migrate",
-        help="bring the tables of a database up to date",
-        description="Create the tables of a database, or bring them up to date.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.description = "Create the tables of a database, or bring them up to date."
     add_url(parser)
     parser.add_argument(
         "--sql",

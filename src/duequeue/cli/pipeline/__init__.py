@@ -1,20 +1,17 @@
 """`duequeue pipeline` runs jobs on Spark over whole queues."""
 
 import argparse
-from typing import Any
 
 from duequeue.cli.pipeline import archive, deliver, ingest, migrate, replay, report
 
 JOBS = (ingest, deliver, archive, report, replay, migrate)
 
 
-def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command of every job."""
-    parser = commands.add_parser(
-        "pipeline",
-        help="run a job on Spark over whole queues",
-        description="Run a job on Spark over whole queues. You can interrupt a job at any point, "
-        "and run it again to continue.",
+    parser.description = (
+        "Run a job on Spark over whole queues. You can interrupt a job at any point, "
+        "and run it again to continue."
     )
     jobs = parser.add_subparsers(metavar="job", required=True)
     for job in JOBS:

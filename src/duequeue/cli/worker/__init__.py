@@ -3,28 +3,24 @@
 import argparse
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.durations import backoff, duration
+from duequeue.cli.log_set_up import LOG_LEVELS
 from duequeue.cli.worker.alone import prepared, work_alone
 from duequeue.cli.worker.crew import work_together
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.codec import CODECS
 from duequeue.flows.arguments import CONSUMER_MAX_ATTEMPTS, DEFAULT
 
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
-
-def add_to(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "worker",
-        help="pass messages to functions when they are due",
-        description="Pass messages to functions when they are due. A function that is decorated "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.description = (
+        "Pass messages to functions when they are due. A function that is decorated "
         "with @queue.handler has its own queue and options, which the arguments below override. "
         "On SIGTERM or Ctrl-C, the worker lets running handlers finish and gives the other "
-        "messages back; a second signal stops it at once.",
+        "messages back; a second signal stops it at once."
     )
     parser.add_argument(
         "handlers",

@@ -1,6 +1,5 @@
 """Which handlers a worker serves, each with its queue and its options."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -8,12 +7,20 @@ from typing import Any
 
 from duequeue.backends import backend_for
 from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.codecs import load_codec
+from duequeue.cli.config import load_defaults
 from duequeue.cli.handler_path import decorated_in, find, is_async, load
 from duequeue.cli.worker.settings import WorkerSettings
-from duequeue.codec import CODECS, Codec, codec_for
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
 from duequeue.flows import opening
-from duequeue.flows.arguments import DEFAULT, check_workers, checked_rules, consumer_lease_millis
+from duequeue.flows.arguments import (
+    DEFAULT,
+    DEFAULT_KEEP,
+    check_workers,
+    checked_rules,
+    consumer_lease_millis,
+    keep_millis,
+)
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.queue import Queue
@@ -107,8 +114,10 @@ def _check(
         timeout=options.get("timeout"),
         retry_on=options.get("retry_on"),
         bury_on=options.get("bury_on", ()),
+        respond=options.get("respond", False),
     )
     consumer_lease_millis(options.get("lease"))
+    keep_millis(options.get("keep", DEFAULT_KEEP))
 
 
 def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
@@ -117,7 +126,7 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
         raise ValueError(
             f"{place} belongs to no queue: pass --queue, or decorate it with @queue.handler"
         )
-    url = settings.url or os.environ.get(URL_VARIABLE)
+    url = settings.url or load_defaults().url
     if url is None:
         raise ValueError(
             f"{place} needs the database of its queue: pass --url, or set {URL_VARIABLE}"
@@ -151,16 +160,3 @@ def _changed(settings: WorkerSettings, known: opening.Opening[Any]) -> opening.O
     if settings.history is not None:
         changes["history"] = settings.history
     return replace(known, **changes) if changes else known
-
-
-def load_codec(text: str) -> Codec[Any]:
-    """Return the codec of that name, or of the class or codec at `module:Class`."""
-    if text in CODECS:
-        return CODECS[text]
-    if ":" not in text:
-        raise ValueError(f"codec must be json, text, bytes or module:Class, not {text!r}")
-    found = find(text)
-    is_codec_class = isinstance(found, type) and all(
-        hasattr(found, name) for name in ("type_name", "encode", "decode")
-    )
-    return codec_for(found() if is_codec_class else found)

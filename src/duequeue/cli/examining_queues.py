@@ -1,0 +1,34 @@
+"""The examination of one queue, on any store."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from duequeue.cli.numbers import counted
+from duequeue.instants import words_for
+from duequeue.port.examining import Finding, Level
+from duequeue.queue import Queue
+
+LATE = timedelta(minutes=5)
+
+
+def examine_queue(queue: Queue[bytes], now: datetime) -> Iterator[Finding]:
+    """Look for late and buried messages, and for crons that do not tick."""
+    about = f"queue {queue.name}"
+    stats = queue.stats()
+    late = timedelta(0) if stats.oldest_due_at is None else now - stats.oldest_due_at
+    if late > LATE:
+        text = f"{counted(stats.due, 'message')} due, the oldest for {words_for(late)}."
+        advice = "See whether its workers run, and whether there are enough of them."
+        yield Finding(Level.ADVICE, about, text, advice)
+    if stats.buried:
+        advice = "`duequeue buried ls` says why; then revive or purge them."
+        text = f"{counted(stats.buried, 'message')} buried."
+        yield Finding(Level.ADVICE, about, text, advice)
+    if late <= LATE and not stats.buried:
+        text = f"{counted(stats.total, 'message')}, none of them late, and none buried."
+        yield Finding(Level.OK, about, text)
+    for cron in queue.cron.list():
+        if cron.next_tick is None and not cron.paused:
+            text = f"The cron {cron.prefix!r} is installed, but has no tick ahead."
+            advice = "See whether a program that installs it runs; an ended schedule has none."
+            yield Finding(Level.ADVICE, about, text, advice)

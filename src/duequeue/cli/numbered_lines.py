@@ -1,0 +1,78 @@
+"""Messages as lines of JSON, which `export` writes and `import` reads."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from duequeue.cli.payloads import payload_bytes
+from duequeue.headers import encode_headers
+from duequeue.instants import to_millis
+from duequeue.message import checked_key, checked_payload, checked_type_name
+
+NAMES = {"key", "type", "due_at", "payload", "payload_b64", "headers", "expires_at"}
+
+
+class BadLine(ValueError):
+    """A line that is not a message."""
+
+    def __init__(self, number: int, reason: object) -> None:
+        super().__init__(f"line {number:,}: {reason}")
+
+
+class Line(NamedTuple):
+    """A line that was read and checked."""
+
+    number: int
+    key: str
+    payload_type: str
+    payload: bytes
+    due_at: datetime | None
+    expires_at: datetime | None
+    headers: dict[str, str]
+
+
+def lines_of(source: Iterable[bytes], skip: int) -> Iterator[Line]:
+    """Return the messages in lines of JSON; empty lines count as lines, but are left out."""
+    for number, text in enumerate(source, 1):
+        if number > skip and text.strip():
+            try:
+                yield _line(number, text)
+            except (ValueError, TypeError) as error:
+                raise BadLine(number, error) from error
+
+
+def _line(number: int, text: bytes) -> Line:
+    found = msgspec.json.decode(text)
+    if not isinstance(found, dict):
+        raise ValueError("this is not a JSON object")  # noqa: TRY004 - the line is wrong
+    if unknown := found.keys() - NAMES:
+        known = ", ".join(sorted(NAMES))
+        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; the known fields are {known}")
+    if "key" not in found:
+        raise ValueError("key is missing")
+    key = checked_key(found["key"])
+    payload_type = checked_type_name(found.get("type", "json"))
+    headers = found.get("headers") or {}
+    encode_headers(headers)
+    return Line(
+        number,
+        key,
+        payload_type,
+        checked_payload(payload_bytes(found, payload_type), key),
+        _instant(found, "due_at"),
+        _instant(found, "expires_at"),
+        headers,
+    )
+
+
+def _instant(found: dict[str, Any], name: str) -> datetime | None:
+    text = found.get(name)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a text such as 2026-11-18T07:00:00Z")
+    at = datetime.fromisoformat(text)
+    to_millis(at, name)
+    return at

@@ -1,0 +1,22 @@
+"""The parser of the command line, which imports only the commands that it is asked for."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from duequeue.cli.address import PasswordHidingParser
+from duequeue.cli.commands import COMMANDS
+
+
+def parser_for(names: Sequence[str]) -> PasswordHidingParser:
+    """Return the parser of all commands, of which only those of these names know arguments."""
+    parser = PasswordHidingParser(
+        prog="duequeue", description="Deliver messages when they are due."
+    )
+    parser.add_argument("--version", action="version", version=f"duequeue {version('duequeue')}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for command in COMMANDS:
+        added = commands.add_parser(command.name, help=command.about)
+        if command.name in names:
+            import_module(command.module).add_arguments(added)
+    return parser

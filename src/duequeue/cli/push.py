@@ -1,0 +1,89 @@
+"""`duequeue push` posts messages to endpoints until it is stopped."""
+
+import argparse
+import asyncio
+import gc
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from duequeue.cli.address import add_url
+from duequeue.cli.durations import duration
+from duequeue.cli.exit_codes import ExitCode
+from duequeue.cli.log_set_up import LOG_LEVELS, set_up_log
+from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
+from duequeue.clock import SystemClock
+from duequeue.errors import MissingExtra
+from duequeue.process.stop_signals import answered_in_the_loop_by
+from duequeue.retention import Retention
+
+if TYPE_CHECKING:
+    from duequeue.callbacks.opened_queue import StoreSettings
+    from duequeue.callbacks.push_settings import PushSettings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = (
+        "Post the messages of queues that have endpoints, as they fall due. Any number of these "
+        "processes share the work, and `duequeue serve` does the same unless it has --no-push. "
+        "After SIGTERM or Ctrl-C, callbacks that still run may end within the time of --grace."
+    )
+    add_url(parser)
+    add_push_options(parser)
+    parser.add_argument(
+        "--poll-interval",
+        type=duration,
+        default=timedelta(seconds=3),
+        metavar="DURATION",
+        help="the time between regular looks at the database (default: 3s)",
+    )
+    parser.add_argument(
+        "--keep-history",
+        type=duration,
+        default=timedelta(days=30),
+        metavar="DURATION",
+        help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
+    )
+    parser.add_argument(
+        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Check the arguments, and push until the process is stopped."""
+    if given.url.lower().startswith("http"):
+        raise ValueError(
+            "url must be that of the database itself, because a server never hands out the "
+            "secrets that sign callbacks; `duequeue serve` pushes by itself"
+        )
+    try:
+        import uvloop
+
+        from duequeue.callbacks.opened_queue import StoreSettings
+
+        settings = push_settings(given)
+    except ImportError as error:
+        raise MissingExtra("push needs: pip install 'duequeue[callbacks]'") from error
+    keep: timedelta = given.keep_history
+    store = StoreSettings(
+        given.url,
+        SystemClock(),
+        given.poll_interval,
+        history=bool(keep),
+        retention=Retention(history=keep) if keep else None,
+    )
+    set_up_log(given.log_level)
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_push(settings, store))
+    return ExitCode.DONE
+
+
+async def _push(settings: "PushSettings", store: "StoreSettings") -> None:
+    stopped = asyncio.Event()
+    with answered_in_the_loop_by(stopped.set):
+        async with settings.running(store):
+            gc.freeze()  # else each full collection, which all calls wait for, looks at everything
+            print("pushing", flush=True)
+            await stopped.wait()

@@ -1,0 +1,117 @@
+"""`duequeue serve` answers HTTP requests until it is stopped."""
+
+import argparse
+import os
+from datetime import timedelta
+
+from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.durations import duration
+from duequeue.cli.log_set_up import LOG_LEVELS
+from duequeue.cli.push_options import add_push_options
+from duequeue.cli.token import TOKEN_FILE_VARIABLE
+from duequeue.errors import MissingExtra
+
+DEFAULT_URL = "sqlite:///duequeue.db"
+DEFAULT_PORT = 8080
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = (
+        "Serve queues over HTTP. On SIGTERM or Ctrl-C, requests that wait for messages get an "
+        "empty answer, and requests in flight end; a second signal stops it at once."
+    )
+    parser.add_argument(
+        "--url",
+        default=os.environ.get(URL_VARIABLE),
+        help=f"the store (default: ${URL_VARIABLE}, or {DEFAULT_URL} in the current folder)",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=f"the port, or 0 for any free one (default: {DEFAULT_PORT})",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        default=os.environ.get(TOKEN_FILE_VARIABLE),
+        help="the tokens that `duequeue token create` made; without one, only this machine may "
+        f"call (default: ${TOKEN_FILE_VARIABLE})",
+    )
+    parser.add_argument(
+        "--dev",
+        action="store_true",
+        help="keep messages in memory, print a token, and let POST /v1/clock:advance move the time",
+    )
+    _add_queue(parser)
+    _add_server(parser)
+    parser.add_argument(
+        "--push",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="post messages to endpoints too; several servers share the work (default: --push)",
+    )
+    add_push_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_queue(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lease",
+        type=duration,
+        default=timedelta(minutes=1),
+        metavar="DURATION",
+        help="how long a poll leases messages unless it says otherwise (default: 1m)",
+    )
+    parser.add_argument(
+        "--poll-interval",
+        type=duration,
+        default=timedelta(seconds=3),
+        metavar="DURATION",
+        help="the time between regular looks at the store (default: 3s)",
+    )
+    parser.add_argument(
+        "--max-attempts",
+        type=int,
+        metavar="N",
+        help="bury a message instead of delivering it more than N times (default: no limit)",
+    )
+    parser.add_argument(
+        "--keep-history",
+        type=duration,
+        default=timedelta(days=30),
+        metavar="DURATION",
+        help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
+    )
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tls-cert", metavar="FILE", help="the certificate, for HTTPS")
+    parser.add_argument("--tls-key", metavar="FILE", help="the private key of the certificate")
+    parser.add_argument("--access-log", action="store_true", help="log each request")
+    parser.add_argument(
+        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Check the arguments, then serve until stopped."""
+    try:
+        from duequeue.cli.serving import serve_until_stopped
+    except ImportError as error:
+        raise MissingExtra("serve needs: pip install 'duequeue[server]'") from error
+    serve_until_stopped(given)
+    return 0
+
+
+def _port(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port") from error
+    if not 0 <= number < 2**16:
+        raise argparse.ArgumentTypeError(f"{number} is not a port")
+    return number

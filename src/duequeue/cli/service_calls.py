@@ -1,0 +1,103 @@
+"""Calls of the HTTP API: to a server, or to the same service in this process on a database."""
+
+import asyncio
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from duequeue.backends import is_server, server_requests
+from duequeue.cli.opening import NothingFound, Place
+from duequeue.errors import MissingExtra, StoreUnavailable
+
+_NOT_FOUND, _UNAVAILABLE, _FIRST_ERROR = 404, 503, 400
+
+
+class Calls(Protocol):
+    """Something that answers requests."""
+
+    def __call__(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request, and return the answer; raise if it is an error."""
+
+
+@contextmanager
+def calls_at(place: Place) -> Iterator[Calls]:
+    """Return what answers requests for a database or a server, until the end of the block."""
+    if is_server(place.url):
+        yield _ServerCalls(place)
+        return
+    try:
+        from duequeue.server import app_for
+    except ImportError as error:
+        raise MissingExtra("this needs: pip install 'duequeue[server]'") from error
+    with asyncio.Runner() as runner:
+        service = app_for(place.url, trusted=True, history=False)
+        try:
+            yield _OwnCalls(service, runner)
+        finally:
+            runner.run(service.close())
+
+
+def path_of(*parts: str) -> str:
+    """Return a path in which each part stays one part."""
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+class _ServerCalls:
+    def __init__(self, place: Place) -> None:
+        self._requests = server_requests(place.url, place.token)
+
+    def __call__(self, method: str, path: str, body: object = None) -> Any:
+        return _read(*self._requests.send(method, path, _encoded(body)))
+
+
+class _OwnCalls:
+    def __init__(self, service: Any, runner: asyncio.Runner) -> None:
+        self._service = service
+        self._runner = runner
+
+    def __call__(self, method: str, path: str, body: object = None) -> Any:
+        sent: list[MutableMapping[str, Any]] = []
+        data = _encoded(body) or b""
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": data}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        raw, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": raw,
+            "raw_path": raw.encode(),
+            "query_string": query.encode(),
+            "headers": [(b"content-type", b"application/json")],
+            "client": None,
+        }
+        self._runner.run(self._service(scope, receive, send))
+        content = b"".join(each.get("body", b"") for each in sent[1:])
+        return _read(sent[0]["status"], content)
+
+
+def _encoded(body: object) -> bytes | None:
+    return None if body is None else msgspec.json.encode(body)
+
+
+def _read(status: int, content: bytes) -> Any:
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = {}
+    if status < _FIRST_ERROR:
+        return found
+    detail = found.get("detail") if isinstance(found, dict) else None
+    words = detail or f"the server answered {status}; is it a DueQueue server?"
+    if status == _NOT_FOUND:
+        raise NothingFound(words)
+    if status >= _UNAVAILABLE:
+        raise StoreUnavailable(words)
+    raise ValueError(words)

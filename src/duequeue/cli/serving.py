@@ -1,0 +1,92 @@
+"""What `duequeue serve` does; only this module needs the packages of the server."""
+
+import argparse
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+
+from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.log_set_up import set_up_log
+from duequeue.cli.push_options import push_settings, raise_file_limit
+from duequeue.cli.serve import DEFAULT_URL
+from duequeue.clock import SystemClock
+from duequeue.retention import Retention
+from duequeue.server.access import LOOPBACK, Access
+from duequeue.server.app import Service
+from duequeue.server.dev_clock import DevClock
+from duequeue.server.limits import Limits
+from duequeue.server.queues import QueueSettings
+from duequeue.server.running import ServerSettings, serve
+from duequeue.server.tokens import KnownTokens, Scope, TokenFile, new_token
+
+DEV_URL = "memory:duequeue-dev"
+
+
+def serve_until_stopped(given: argparse.Namespace) -> None:
+    """Serve with the arguments of the command."""
+    _check_certificate(given.tls_cert, given.tls_key)
+    if given.dev and given.url not in {None, os.environ.get(URL_VARIABLE)}:
+        raise ValueError("dev keeps messages in memory, so leave --url out")
+    access, token = _access(given)
+    push = push_settings(given)
+    service = Service(_settings(given), access, Limits(), push if given.push else None)
+    set_up_log(given.log_level)
+    raise_file_limit()
+
+    def on_listening(address: str) -> None:
+        print(f"serving {service.queues.address} at {address}", flush=True)
+        if token is not None:
+            print(f"token: {token}", flush=True)
+
+    where = ServerSettings(given.host, given.port, given.tls_cert, given.tls_key, given.access_log)
+    serve(service, where, on_listening)
+
+
+def _check_certificate(certificate: str | None, key: str | None) -> None:
+    if (certificate is None) != (key is None):
+        raise ValueError("tls-cert and tls-key go together")
+    if certificate is None:
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:
+        is_other = isinstance(error, ssl.SSLError)
+        words = "they are not a certificate and its private key" if is_other else error.strerror
+        raise ValueError(
+            f"tls-cert {certificate} and tls-key {key} cannot be used: {words}"
+        ) from error
+
+
+def _access(given: argparse.Namespace) -> tuple[Access, str | None]:
+    """Return who may call, and the token to print, if one was made up."""
+    is_loopback = given.host in LOOPBACK
+    if given.token_file is not None:
+        tokens = TokenFile(given.token_file)
+        if not tokens.grants():
+            raise ValueError(
+                f"token-file {given.token_file} has no token yet: make one with "
+                f"`duequeue token create --token-file {given.token_file}`"
+            )
+        return Access(tokens, required=True), None
+    if given.dev:
+        token, grant = new_token([Scope.ADMIN], datetime.now(UTC), name="dev")
+        return Access(KnownTokens([grant]), required=not is_loopback), token
+    if not is_loopback:
+        raise ValueError(
+            f"host {given.host} can be reached by others, so tokens are needed: make one with "
+            "`duequeue token create --token-file tokens.json`, and pass --token-file tokens.json"
+        )
+    return Access(None, required=False), None
+
+
+def _settings(given: argparse.Namespace) -> QueueSettings:
+    keep: timedelta = given.keep_history
+    return QueueSettings(
+        DEV_URL if given.dev else given.url or DEFAULT_URL,
+        DevClock() if given.dev else SystemClock(),
+        lease=given.lease,
+        poll_interval=given.poll_interval,
+        max_attempts=given.max_attempts,
+        history=bool(keep),
+        retention=Retention(history=keep) if keep else None,
+    )
