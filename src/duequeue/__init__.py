@@ -14,6 +14,7 @@ from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.errors import (
     DueQueueError,
     MissingExtra,
+    NotAnswered,
     PayloadTooLarge,
     QueueClosed,
     SchemaError,
@@ -36,6 +37,7 @@ from duequeue.events.events import (
 from duequeue.events.log import log_events
 from duequeue.history import History, HistoryDay
 from duequeue.message import (
+    Bucket,
     BurialNotice,
     BuriedMessage,
     Message,
@@ -50,6 +52,7 @@ from duequeue.port.history_table import BurialReason, DayBounds, ScheduledHour, 
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import QueueName, queues
+from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.schedules.crontab import Crontab
@@ -67,6 +70,7 @@ __all__ = [
     "AsyncQueue",
     "Backoff",
     "BoundHandler",
+    "Bucket",
     "BurialNotice",
     "BurialReason",
     "Buried",
@@ -100,6 +104,7 @@ __all__ = [
     "Message",
     "Misfire",
     "MissingExtra",
+    "NotAnswered",
     "OfferOutcome",
     "Offered",
     "Outcome",
@@ -109,6 +114,7 @@ __all__ = [
     "QueueClosed",
     "QueueName",
     "QueueStats",
+    "Response",
     "Retention",
     "Retry",
     "RetryPolicy",

@@ -4,22 +4,30 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from duequeue.errors import MissingExtra
 from duequeue.port.bulk import BulkBackend
 from duequeue.port.store import Backend
 
+if TYPE_CHECKING:
+    from duequeue.stores.http.requests import ServerRequests
+
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
-def backend_for(url: str) -> Backend:
-    """Return the backend that a URL names, without contacting it."""
+def backend_for(url: str, token: str | None = None) -> Backend:
+    """Return the backend that a URL names, without contacting it; a token is for a server."""
     scheme = _scheme_of(url)
+    if scheme in _SERVER_SCHEMES:
+        return _http(url, token)
+    if token is not None:
+        raise ValueError("token is for the URL of a server, such as https://host")
     make = _BACKENDS.get(scheme) or _installed().get(scheme)
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
-        known = _listed([*_BACKENDS, *_installed()])
+        known = _listed([*_BACKENDS, *_SERVER_SCHEMES, *_installed()])
         raise ValueError(f"url{shown} names no store; the known schemes are: {known}")
     return make(url)
 
@@ -49,6 +57,18 @@ def bulk_backend_for(url: str) -> BulkBackend:
         return _BULK_BACKENDS[scheme](url)
     except ImportError as error:
         raise MissingExtra("batches need pyarrow: pip install 'duequeue[spark]'") from error
+
+
+def server_requests(url: str, token: str | None) -> "ServerRequests":
+    """Return what sends requests of the HTTP API to the server that a URL names."""
+    from duequeue.stores.http.requests import ServerRequests
+
+    return ServerRequests(url, token)
+
+
+def is_server(url: str) -> bool:
+    """Return whether a URL names a server instead of a database."""
+    return _scheme_of(url) in _SERVER_SCHEMES
 
 
 def absolute(url: str) -> str:
@@ -104,9 +124,60 @@ def _bulk_postgres(url: str) -> BulkBackend:
     return BulkPostgresBackend(url)
 
 
-# SQLAlchemy's URLs name a driver. They name the same database for us, and our driver is psycopg 3.
+def _mariadb(url: str) -> Backend:
+    try:
+        from duequeue.stores.sql.mariadb.backend import MariadbBackend
+    except ImportError as error:
+        needs = "MariaDB and MySQL need PyMySQL: pip install 'duequeue[mysql]'"
+        raise MissingExtra(needs) from error
+    return MariadbBackend(url)
+
+
+def _bulk_mariadb(url: str) -> BulkBackend:
+    from duequeue.stores.sql.mariadb.bulk.backend import BulkMariadbBackend
+
+    return BulkMariadbBackend(url)
+
+
+def _redis(url: str) -> Backend:
+    try:
+        from duequeue.stores.redis.backend import RedisBackend
+    except ImportError as error:
+        raise MissingExtra("Redis needs redis-py: pip install 'duequeue[redis]'") from error
+    return RedisBackend(url)
+
+
+def _bulk_redis(url: str) -> BulkBackend:
+    from duequeue.stores.redis.bulk.backend import BulkRedisBackend
+
+    return BulkRedisBackend(url)
+
+
+def _http(url: str, token: str | None) -> Backend:
+    try:
+        from duequeue.stores.http.backend import HttpBackend
+    except ImportError as error:
+        raise MissingExtra("a server needs aiohttp: pip install 'duequeue[http]'") from error
+    return HttpBackend(url, token)
+
+
+# SQLAlchemy's URLs name a driver. They name the same database for us, and our drivers are psycopg 3
+# for PostgreSQL, and PyMySQL and asyncmy for MariaDB and MySQL.
 _POSTGRES_DRIVERS = ("psycopg", "psycopg_async", "psycopg2", "asyncpg")
-_DRIVERS = {"postgresql": _POSTGRES_DRIVERS, "postgres": _POSTGRES_DRIVERS}
+_MYSQL_DRIVERS = ("pymysql", "asyncmy", "mysqldb", "aiomysql", "mariadbconnector", "mysqlconnector")
+_DRIVERS = {
+    "postgresql": _POSTGRES_DRIVERS,
+    "postgres": _POSTGRES_DRIVERS,
+    "mariadb": _MYSQL_DRIVERS,
+    "mysql": _MYSQL_DRIVERS,
+}
+
+_REDIS_WAYS = ("", "+sentinel", "+cluster")
+# A server by itself, the primary that Sentinel names, or a cluster; with an s, through TLS.
+_REDIS_SCHEMES = (
+    *(name + way for name in ("redis", "rediss", "valkey", "valkeys") for way in _REDIS_WAYS),
+    "unix",
+)
 
 # Each backend is imported when its scheme is first used, and parses its URL itself.
 _BACKENDS: dict[str, Callable[[str], Backend]] = {
@@ -114,10 +185,18 @@ _BACKENDS: dict[str, Callable[[str], Backend]] = {
     "sqlite": _sqlite,
     "postgresql": _postgres,
     "postgres": _postgres,
+    "mariadb": _mariadb,
+    "mysql": _mariadb,
+    **dict.fromkeys(_REDIS_SCHEMES, _redis),
 }
+
+_SERVER_SCHEMES = ("http", "https")
 
 _BULK_BACKENDS: dict[str, Callable[[str], BulkBackend]] = {
     "sqlite": _bulk_sqlite,
     "postgresql": _bulk_postgres,
     "postgres": _bulk_postgres,
+    "mariadb": _bulk_mariadb,
+    "mysql": _bulk_mariadb,
+    **dict.fromkeys(_REDIS_SCHEMES, _bulk_redis),
 }

@@ -24,6 +24,14 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+def checked_clock(clock: Clock) -> Clock:
+    """Return a clock, or raise unless its time can be stored."""
+    if not callable(getattr(clock, "now", None)):
+        raise TypeError(f"clock must have a method now(), which {clock!r} lacks")
+    to_millis(clock.now(), "clock.now()")
+    return clock
+
+
 def millis_of(clock: Clock) -> Callable[[], int]:
     """Return the function that reads a clock in milliseconds since the epoch.
 

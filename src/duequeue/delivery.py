@@ -10,7 +10,8 @@ from typing_extensions import TypeVar
 
 from duequeue.drive.actions import Flow
 from duequeue.errors import DueQueueError
-from duequeue.flows import settling
+from duequeue.flows import responding, settling
+from duequeue.flows.arguments import DEFAULT
 from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
@@ -38,10 +39,17 @@ class Delivery(LeasedMessage[T]):
         self._drive = drive
         self._context = context
 
-    def ack(self) -> bool:
-        """Delete the message, because it was handled."""
-        self.settled = True
-        won: bool = self._drive(settling.ack(self._context, self))
+    def ack(self, response: object = DEFAULT, *, keep: timedelta | None = None) -> bool:
+        """Delete the message, because it was handled.
+
+        With a response, even None, `queue.response(key)` returns that, for an hour or for `keep`.
+        """
+        if response is DEFAULT and keep is None:
+            flow = settling.ack(self._context, self)
+        else:
+            flow = responding.answer(self._context, self, response, keep)
+        self.settled = True  # only now, because a bad argument settles nothing
+        won: bool = self._drive(flow)
         return won
 
     def extend(self, lease: timedelta | None = None) -> bool:
@@ -100,10 +108,17 @@ class AsyncDelivery(LeasedMessage[T]):
         self._drive = drive
         self._context = context
 
-    async def ack(self) -> bool:
-        """Delete the message, because it was handled."""
-        self.settled = True
-        won: bool = await self._drive(settling.ack(self._context, self))
+    async def ack(self, response: object = DEFAULT, *, keep: timedelta | None = None) -> bool:
+        """Delete the message, because it was handled.
+
+        With a response, even None, `queue.response(key)` returns that, for an hour or for `keep`.
+        """
+        if response is DEFAULT and keep is None:
+            flow = settling.ack(self._context, self)
+        else:
+            flow = responding.answer(self._context, self, response, keep)
+        self.settled = True  # only now, because a bad argument settles nothing
+        won: bool = await self._drive(flow)
         return won
 
     async def extend(self, lease: timedelta | None = None) -> bool:

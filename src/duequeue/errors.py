@@ -4,6 +4,7 @@
     ├── QueueClosed            it was closed, or opened before a fork or in another event loop
     ├── UndecodablePayload     the queue's codec cannot read a stored payload
     ├── PayloadTooLarge        also a ValueError
+    ├── NotAnswered            the message was buried or dropped, so it gets no response
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
     └── StoreError             the database refused; chained to the driver's own error
         ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
@@ -28,6 +29,14 @@ class UndecodablePayload(DueQueueError):
 
 class PayloadTooLarge(DueQueueError, ValueError):
     """An encoded payload exceeds the documented limit."""
+
+
+class NotAnswered(DueQueueError):
+    """There will be no response, because the message was buried or dropped; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class MissingExtra(DueQueueError, ImportError):

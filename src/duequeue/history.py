@@ -6,12 +6,11 @@ from math import inf
 from typing import NamedTuple, TypeVar
 
 from duequeue.backends import backend_for
-from duequeue.clock import Clock, SystemClock
+from duequeue.clock import Clock, SystemClock, checked_clock
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.flows.arguments import (
-    checked_clock,
     checked_flag,
     checked_limit,
     checked_retry,
@@ -69,9 +68,10 @@ class History(Closing):
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
         migrate: bool = True,
+        token: str | None = None,
     ) -> "History":
         """Open the history in the database that the URL names."""
-        backend = backend_for(url)
+        backend = backend_for(url, token)
         policy = checked_retry(RetryPolicy() if retry is None else retry)
         given_clock = checked_clock(SystemClock() if clock is None else clock)
         open_table = partial(backend.open_history, migrate=checked_flag(migrate, "migrate"))

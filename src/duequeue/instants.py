@@ -1,6 +1,7 @@
 """Aware datetimes at the edge, whole milliseconds since the epoch inside."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from duequeue.errors import StoreError
 
@@ -68,6 +69,36 @@ def positive_millis(span: timedelta, argument: str) -> int:
     return millis
 
 
+def due_millis(due: datetime | timedelta | None, now: int) -> int:
+    """Return the instant that `due` means at `now`."""
+    if due is None:
+        return now
+    if isinstance(due, datetime):
+        instant = to_millis(due, "due")
+    elif isinstance(due, timedelta):
+        instant = now + due // MILLISECOND
+    else:
+        raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
+    if not EARLIEST <= instant <= LATEST:
+        raise ValueError(f"due must lie in the years 1 to 9999 of UTC, but it is {due!r}")
+    return instant
+
+
+def timeout_millis(timeout: timedelta | float) -> float:
+    """Return a timeout in milliseconds; a plain number means seconds."""
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool):
+        millis = timeout * 1000.0
+    elif isinstance(timeout, timedelta):
+        millis = timeout / MILLISECOND
+    else:
+        raise TypeError(
+            f"timeout must be a timedelta, seconds or None, not {type(timeout).__name__}"
+        )
+    if not millis >= 0:
+        raise ValueError(f"timeout must not be negative, but it is {timeout!r}")
+    return millis
+
+
 def words_for(span: timedelta) -> str:
     """Write a duration for people to read, as in "1.5 min"."""
     seconds = max(0.0, span.total_seconds())
@@ -75,3 +106,10 @@ def words_for(span: timedelta) -> str:
         if seconds >= size * (2 if unit == "days" else 1):
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds * 1000:.0f} ms"
+
+
+@lru_cache(maxsize=1024)  # the deliveries of a batch share most of their instants
+def instant_text(instant: datetime) -> str:
+    """Write an instant in UTC, with milliseconds."""
+    text = instant.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"

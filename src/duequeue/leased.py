@@ -88,6 +88,11 @@ class LeasedMessage(Generic[T]):
         """The instant the producer asked for, in milliseconds."""
         return self._asked_at
 
+    @property
+    def until_millis(self) -> int:
+        """The instant this lease ends, in milliseconds."""
+        return self._lease_until
+
     def lease_left(self, now: int) -> int:
         """Return how many milliseconds of the lease are left."""
         return self._lease_until - now

@@ -125,6 +125,18 @@ class QueueStats:
     next_due_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The messages that fall due in a span of time, which begins at `begins_at`.
+
+    Messages that are already due count in the first bucket of a forecast, and are its `overdue`.
+    """
+
+    begins_at: datetime
+    messages: int
+    overdue: int
+
+
 def checked_key(key: str) -> str:
     """Return the key, or raise for one that no store could keep exactly."""
     if not isinstance(key, str):
@@ -166,14 +178,14 @@ def checked_text(text: str, argument: str, longest: int, *, shortest: int = 1) -
     return str.__str__(text)  # an f-string would show another text for an enum that is a str
 
 
-def checked_payload(data: bytes, key: str) -> bytes:
+def checked_payload(data: bytes, key: str, what: str = "payload") -> bytes:
     """Return the encoded payload, or raise for one above the limit."""
     if not isinstance(data, bytes):
         raise TypeError(f"codec.encode must return bytes, not {type(data).__name__}")
     if len(data) > MAX_PAYLOAD_BYTES:
         raise PayloadTooLarge(
-            f"payload of {key!r} has {len(data)} bytes when encoded, but the limit is "
-            f"{MAX_PAYLOAD_BYTES}; store it elsewhere and offer its address"
+            f"{what} of {key!r} has {len(data)} bytes when encoded, but the limit is "
+            f"{MAX_PAYLOAD_BYTES}; store it elsewhere and send its address"
         )
     return data
 

@@ -25,30 +25,44 @@ from duequeue.drive.steps import drive
 from duequeue.events.events import Events
 from duequeue.flows import (
     burials,
+    forecasting,
     inspecting,
     listing,
     offering,
     opening,
     polling,
     rescheduling,
+    responding,
     settling,
 )
 from duequeue.flows.arguments import (
     DEFAULT,
+    DEFAULT_KEEP,
     Default,
     ExceptionTypes,
     check_workers,
     checked_rules,
     consumer_lease_millis,
+    keep_millis,
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
 from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
-from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
+from duequeue.message import (
+    Bucket,
+    BuriedMessage,
+    Message,
+    OfferOutcome,
+    Page,
+    QueueStats,
+    Snapshot,
+    State,
+)
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
 from duequeue.process.opened import Opened
+from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
@@ -110,9 +124,11 @@ class Queue(Opened, Closing, Generic[T]):
         migrate: bool = True,
         history: bool = False,
         retention: Retention | None = None,
+        response_type: Codec[Any] | type[Any] | None = None,
+        token: str | None = None,
     ) -> "Queue[Any]":
         """Open a queue in the store that the URL names, creating its tables if need be."""
-        backend = backend_for(url)
+        backend = backend_for(url, token)
         checked = opening.checked(
             backend,
             name,
@@ -125,6 +141,7 @@ class Queue(Opened, Closing, Generic[T]):
             migrate=migrate,
             history=history,
             retention=retention,
+            response_type=response_type,
         )
         return open_queue(checked, cls)
 
@@ -252,6 +269,17 @@ class Queue(Opened, Closing, Generic[T]):
         """Count the messages by state."""
         return self._drive(inspecting.stats(self._context))
 
+    def forecast(
+        self,
+        bucket: timedelta = timedelta(hours=1),
+        until: datetime | timedelta = timedelta(days=1),
+    ) -> builtins.list[Bucket]:
+        """Count the messages that fall due until an instant, or for a time from now, by bucket.
+
+        A bucket begins at a multiple of its length since 1970, and the first one holds now.
+        """
+        return self._drive(forecasting.forecast(self._context, bucket, until))
+
     def buried(
         self, limit: int, after: str | None = None, reason: str | None = None
     ) -> builtins.list[BuriedMessage[T]]:
@@ -295,7 +323,19 @@ class Queue(Opened, Closing, Generic[T]):
         """
         return self._drive(inspecting.history(self._context, limit, key))
 
-    def consume(
+    def response(self, key: str, timeout: timedelta | float | None = None) -> Response | None:
+        """Wait for the response to the message with this key, and return it.
+
+        Return None once the timeout has passed, or when the message was settled without one. Raise
+        `NotAnswered` if the message was buried or dropped.
+        """
+        return self._drive(responding.response(self._context, key, timeout))
+
+    def forget_response(self, key: str) -> bool:
+        """Delete the response of a key, and return whether there was one."""
+        return self._drive(responding.forget_response(self._context, key))
+
+    def consume(  # noqa: PLR0913 - the options of a consumer
         self,
         handler: Handler[T],
         *,
@@ -308,6 +348,8 @@ class Queue(Opened, Closing, Generic[T]):
         retry_on: ExceptionTypes | None = None,
         bury_on: ExceptionTypes = (),
         on_buried: OnBuried[T] | None = None,
+        respond: bool = False,
+        keep: timedelta = DEFAULT_KEEP,
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped.
 
@@ -317,7 +359,7 @@ class Queue(Opened, Closing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return Consumer(
-            self._context.for_consumer(consumer_lease_millis(lease)),
+            self._context.for_consumer(consumer_lease_millis(lease), keep_millis(keep)),
             self._perform,
             partial(Delivery, self._drive),
             self._lifetime,
@@ -332,6 +374,7 @@ class Queue(Opened, Closing, Generic[T]):
                 timeout=timeout,
                 retry_on=retry_on,
                 bury_on=bury_on,
+                respond=respond,
             ),
             on_buried=on_buried,
         )

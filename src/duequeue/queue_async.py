@@ -25,31 +25,45 @@ from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
 from duequeue.flows import (
     burials,
+    forecasting,
     inspecting,
     listing,
     offering,
     opening,
     polling,
     rescheduling,
+    responding,
     settling,
 )
 from duequeue.flows.arguments import (
     DEFAULT,
+    DEFAULT_KEEP,
     Default,
     ExceptionTypes,
     check_workers,
     checked_rules,
     consumer_lease_millis,
+    keep_millis,
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
 from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
-from duequeue.message import BuriedMessage, Message, OfferOutcome, Page, QueueStats, Snapshot, State
+from duequeue.message import (
+    Bucket,
+    BuriedMessage,
+    Message,
+    OfferOutcome,
+    Page,
+    QueueStats,
+    Snapshot,
+    State,
+)
 from duequeue.opening_async import OpeningQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
 from duequeue.process.loop_lifetime import LoopLifetime
 from duequeue.process.opened import Opened
+from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.settled import Settled
@@ -112,11 +126,13 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         migrate: bool = True,
         history: bool = False,
         retention: Retention | None = None,
+        response_type: Codec[Any] | type[Any] | None = None,
+        token: str | None = None,
     ) -> "OpeningQueue[AsyncQueue[Any]]":
         """Open a queue: `await` this, or use it in an `async with` block."""
         return OpeningQueue(
             opening.checked(
-                backend_for(url),
+                backend_for(url, token),
                 name,
                 codec=codec,
                 lease=lease,
@@ -127,6 +143,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
                 migrate=migrate,
                 history=history,
                 retention=retention,
+                response_type=response_type,
             ),
             cls,
         )
@@ -255,6 +272,17 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         """Count the messages by state."""
         return await self._drive(inspecting.stats(self._context))
 
+    async def forecast(
+        self,
+        bucket: timedelta = timedelta(hours=1),
+        until: datetime | timedelta = timedelta(days=1),
+    ) -> builtins.list[Bucket]:
+        """Count the messages that fall due until an instant, or for a time from now, by bucket.
+
+        A bucket begins at a multiple of its length since 1970, and the first one holds now.
+        """
+        return await self._drive(forecasting.forecast(self._context, bucket, until))
+
     async def buried(
         self, limit: int, after: str | None = None, reason: str | None = None
     ) -> builtins.list[BuriedMessage[T]]:
@@ -300,7 +328,19 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         """
         return await self._drive(inspecting.history(self._context, limit, key))
 
-    def consume(
+    async def response(self, key: str, timeout: timedelta | float | None = None) -> Response | None:
+        """Wait for the response to the message with this key, and return it.
+
+        Return None once the timeout has passed, or when the message was settled without one. Raise
+        `NotAnswered` if the message was buried or dropped.
+        """
+        return await self._drive(responding.response(self._context, key, timeout))
+
+    async def forget_response(self, key: str) -> bool:
+        """Delete the response of a key, and return whether there was one."""
+        return await self._drive(responding.forget_response(self._context, key))
+
+    def consume(  # noqa: PLR0913 - the options of a consumer
         self,
         handler: AsyncHandler[T],
         *,
@@ -313,6 +353,8 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         retry_on: ExceptionTypes | None = None,
         bury_on: ExceptionTypes = (),
         on_buried: AsyncOnBuried[T] | None = None,
+        respond: bool = False,
+        keep: timedelta = DEFAULT_KEEP,
     ) -> AsyncConsumer[T]:
         """Hand every message to `handler` as it falls due, on tasks of its own, until stopped.
 
@@ -323,7 +365,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         self._lifetime.check()
         refuse_borrowed(self._context)
         return AsyncConsumer(
-            self._context.for_consumer(consumer_lease_millis(lease)),
+            self._context.for_consumer(consumer_lease_millis(lease), keep_millis(keep)),
             self._perform,
             partial(AsyncDelivery, self._drive),
             self._lifetime,
@@ -338,6 +380,7 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
                 timeout=timeout,
                 retry_on=retry_on,
                 bury_on=bury_on,
+                respond=respond,
             ),
             on_buried=on_buried,
         )

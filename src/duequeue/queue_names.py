@@ -17,15 +17,17 @@ class QueueName(NamedTuple):
     payload_type: str
 
 
-def queues(url: str) -> list[QueueName]:
+def queues(
+    url: str, *, token: str | None = None, retry: RetryPolicy | None = None
+) -> list[QueueName]:
     """List the queues in the database that the URL names, by name, without changing anything.
 
     Raise a `SchemaError` if the database has no tables of DueQueue, or the file does not exist.
     """
-    backend = backend_for(url)
+    backend = backend_for(url, token)
     session = backend.read_only_session()
     try:
-        found = retrying(RetryPolicy(), backend.kinds, try_seconds=inf)
+        found = retrying(retry or RetryPolicy(), backend.kinds, try_seconds=inf)
         kinds = drive(found, performer(session))
     finally:
         session.close()

@@ -3,7 +3,7 @@
 import inspect
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, Unpack
@@ -18,7 +18,7 @@ from duequeue.consumer.draining import Draining
 from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.drive.actions import Flow
 from duequeue.flows import polling
-from duequeue.flows.arguments import check_workers, checked_limit, checked_rules
+from duequeue.flows.arguments import check_workers, checked_limit, checked_rules, keep_millis
 from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
@@ -245,7 +245,11 @@ def _draining(
         timeout=None,  # nobody could end a function that runs on this thread
         retry_on=options.get("retry_on"),
         bury_on=options.get("bury_on", ()),
+        respond=options.get("respond", False),
     )
+    keep = options.get("keep")
+    if keep is not None:
+        context = replace(context, keep=keep_millis(keep))
     return Draining(context, deliver, rules, hook, checked_limit(limit))
 
 

@@ -33,7 +33,9 @@ class Bury(Exception):
 
 
 class Acked(NamedTuple):
-    """The message was handled and is to be deleted."""
+    """The message was handled and is to be deleted, with an encoded response if there is one."""
+
+    response: bytes | None = None
 
 
 ACKED = Acked()
@@ -57,7 +59,8 @@ Verdict: TypeAlias = Acked | Released | Parked
 class Rules(NamedTuple):
     """What a consumer does about failures: how long to wait, and when to bury.
 
-    Without `retry_on`, every exception that `bury_on` does not name is retried.
+    Without `retry_on`, every exception that `bury_on` does not name is retried. With `respond`,
+    what the handler returns is the response to its message.
     """
 
     backoff: Backoff
@@ -65,6 +68,7 @@ class Rules(NamedTuple):
     retry_on: tuple[type[BaseException], ...] | None = None
     bury_on: tuple[type[BaseException], ...] = ()
     timeout: timedelta | None = None
+    respond: bool = False
 
 
 def as_raised(outcome: object) -> object:
@@ -104,7 +108,7 @@ def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:
                 return Parked(f"{refusal}\n{_shown(outcome)}")
             return _again(outcome, attempt, rules, None)
         case _:
-            return ACKED
+            return outcome if isinstance(outcome, Acked) else ACKED
 
 
 def _again(

@@ -28,6 +28,8 @@ class ConsumerOptions(TypedDict, total=False):
     retry_on: ExceptionTypes | None
     bury_on: ExceptionTypes
     on_buried: Callable[[BurialNotice[Any]], Any] | None
+    respond: bool
+    keep: timedelta
 
 
 def check_options(options: ConsumerOptions) -> None:

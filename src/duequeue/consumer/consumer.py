@@ -163,6 +163,8 @@ class Consumer(Generic[T]):
             outcome = self._handler(delivery)
             if outcome is not None:
                 outcome = as_raised(outcome)
+            if self._rules.respond:
+                outcome = settling.as_answer(self._context, delivery, outcome)
         except BaseException as error:  # noqa: BLE001 - the worker outlives even sys.exit
             outcome = error
         verdict = settling.verdict_on(self._context, delivery, outcome, self._rules)

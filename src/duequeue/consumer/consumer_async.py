@@ -158,6 +158,8 @@ class AsyncConsumer(Generic[T]):
             outcome = await self._call(delivery)
             if outcome is not None:
                 outcome = as_raised(outcome)
+            if self._rules.respond:
+                outcome = settling.as_answer(self._context, delivery, outcome)
         except asyncio.CancelledError as error:
             if self._feeder.cancelling():
                 raise  # the loop ends, and every task of ours with it

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
-from duequeue.consumer.settling import settle, verdict_on
+from duequeue.consumer.settling import as_answer, settle, verdict_on
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
 from duequeue.events.events import ReportOutcome
@@ -59,6 +59,11 @@ class Draining(Generic[T, D]):
         """Settle a message by what its handler returned or raised."""
         if outcome is not None:
             outcome = as_raised(outcome)
+        if self._rules.respond:
+            try:
+                outcome = as_answer(self._context, message, outcome)
+            except Exception as error:  # noqa: BLE001 - it counts as the handler's own
+                outcome = error
         verdict = verdict_on(self._context, message, outcome, self._rules)
         report(outcome, verdict)
         if verdict is not None:

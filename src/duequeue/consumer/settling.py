@@ -10,12 +10,14 @@ from typing import TypeVar
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
 from duequeue.events.events import Handled
+from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_lost
-from duequeue.flows.settling import storable
+from duequeue.flows.responding import encoded_response, store_answers
+from duequeue.flows.settling import storable, store_burials
 from duequeue.instants import MILLISECOND, words_for
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Burial, Lease, Release
+from duequeue.port.store import Answer, Burial, Lease, Release
 from duequeue.verdict import (
     Acked,
     Bury,
@@ -111,6 +113,16 @@ def late_error(rules: Rules) -> TimeoutError:
     return TimeoutError(f"the handler did not end within its timeout{limit}")
 
 
+def as_answer(context: Context[T], message: LeasedMessage[T], outcome: object) -> object:
+    """Encode what a handler returned as the response; raise if that is impossible.
+
+    What it raised stays as it is, and what it returned does not count if it settled the message.
+    """
+    if message.settled or isinstance(outcome, BaseException):
+        return outcome
+    return Acked(encoded_response(context, message.key, outcome))
+
+
 def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
     """Group messages by the kind of their verdict, so that one kind may fail without the others."""
     groups: dict[type, list[Done[P]]] = {}
@@ -123,24 +135,31 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
     """Carry out verdicts, with one statement for each kind."""
     now = context.now()
     acks: list[Lease] = []
+    answers: list[Answer] = []
     releases: list[Release] = []
     burials: list[Burial] = []
     for message, verdict in done:
         match verdict:
-            case Acked():
-                acks.append(message.lease)
+            case Acked(response):
+                if response is None:
+                    acks.append(message.lease)
+                else:
+                    answers.append(Answer(message.lease, response, now + context.keep))
             case Released(delay):
                 releases.append(Release(message.lease, now + delay // MILLISECOND))
             case Parked(reason):
-                burials.append(Burial(message.lease, message.attempt, storable(reason)))
+                about = (message.attempt, storable(reason), context.keep)
+                burials.append(Burial(message.lease, *about))
     won: set[int] = set()
     if acks:
         won |= yield from context.consume(partial(context.store.ack, acks, now))
+    for chunk in chunks(answers):
+        won |= yield from store_answers(context, chunk, now)
     if releases:
         won |= yield from context.consume(partial(context.store.release, releases))
         yield from context.announce(min(release.due_at for release in releases), now)
     if burials:
-        won |= yield from context.consume(partial(context.store.bury, burials, now))
+        won |= yield from store_burials(context, burials, now)
     messages = [message for message, _ in done]
     emit_buried(context, messages, burials, won)
     emit_lost(context, messages, won)

@@ -6,16 +6,9 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from duequeue.backoff import Backoff
-from duequeue.clock import Clock
 from duequeue.flows.context import Context
-from duequeue.instants import (
-    EARLIEST,
-    LATEST,
-    MILLISECOND,
-    positive_millis,
-    span_to_millis,
-    to_millis,
-)
+from duequeue.instants import LATEST, MILLISECOND, positive_millis, span_to_millis, to_millis
+from duequeue.port.store import KEEP
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
@@ -28,6 +21,10 @@ _MOST = 2**31 - 1
 # With the usual backoff, the 25th failure of a message comes about ten hours after the first.
 CONSUMER_MAX_ATTEMPTS = 25
 
+DEFAULT_KEEP = KEEP * MILLISECOND
+# What is to be kept for longer is better stored elsewhere.
+LONGEST_KEEP = timedelta(days=7)
+
 
 class Default(Enum):
     """An argument that was not given, where None has a meaning of its own."""
@@ -36,21 +33,6 @@ class Default(Enum):
 
 
 DEFAULT = Default.DEFAULT
-
-
-def due_millis(due: datetime | timedelta | None, now: int) -> int:
-    """Return the instant that `due` means at `now`."""
-    if due is None:
-        return now
-    if isinstance(due, datetime):
-        instant = to_millis(due, "due")
-    elif isinstance(due, timedelta):
-        instant = now + due // MILLISECOND
-    else:
-        raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
-    if not EARLIEST <= instant <= LATEST:
-        raise ValueError(f"due must lie in the years 1 to 9999 of UTC, but it is {due!r}")
-    return instant
 
 
 def expiry_millis(expires: datetime | timedelta, due_at: int, now: int) -> int:
@@ -74,21 +56,6 @@ def checked_limit(limit: int) -> int:
     if type(limit) is not int:
         raise TypeError(f"limit must be an int, not {type(limit).__name__}")
     return max(0, min(limit, _MOST))
-
-
-def timeout_millis(timeout: timedelta | float) -> float:
-    """Return a timeout in milliseconds; a plain number means seconds."""
-    if isinstance(timeout, int | float) and not isinstance(timeout, bool):
-        millis = timeout * 1000.0
-    elif isinstance(timeout, timedelta):
-        millis = timeout / MILLISECOND
-    else:
-        raise TypeError(
-            f"timeout must be a timedelta, seconds or None, not {type(timeout).__name__}"
-        )
-    if not millis >= 0:
-        raise ValueError(f"timeout must not be negative, but it is {timeout!r}")
-    return millis
 
 
 def check_workers(handler: object, concurrency: int, batch: int) -> None:
@@ -164,14 +131,6 @@ def checked_retention(retention: Retention | None) -> Retention | None:
     return retention
 
 
-def checked_clock(clock: Clock) -> Clock:
-    """Return a clock, or raise unless its time can be stored."""
-    if not callable(getattr(clock, "now", None)):
-        raise TypeError(f"clock must have a method now(), which {clock!r} lacks")
-    to_millis(clock.now(), "clock.now()")
-    return clock
-
-
 def checked_rules(
     backoff: Backoff | None,
     max_attempts: int | Default | None,
@@ -180,6 +139,7 @@ def checked_rules(
     timeout: timedelta | None,
     retry_on: ExceptionTypes | None,
     bury_on: ExceptionTypes,
+    respond: bool = False,
 ) -> Rules:
     """Return what a consumer does about failures.
 
@@ -199,7 +159,8 @@ def checked_rules(
     if both := set(retried or ()) & set(buried):
         names = ", ".join(sorted(each.__name__ for each in both))
         raise ValueError(f"retry_on and bury_on must not both name {names}")
-    return Rules(backoff or Backoff(), attempts, retried, buried, timeout)
+    respond = checked_flag(respond, "respond")
+    return Rules(backoff or Backoff(), attempts, retried, buried, timeout, respond)
 
 
 def _exception_types(types: ExceptionTypes, argument: str) -> tuple[type[BaseException], ...]:
@@ -216,6 +177,14 @@ def _exception_types(types: ExceptionTypes, argument: str) -> tuple[type[BaseExc
 def consumer_lease_millis(lease: timedelta | None) -> int | None:
     """Return for how long a consumer leases; None means as the queue says."""
     return None if lease is None else positive_millis(lease, "lease")
+
+
+def keep_millis(keep: timedelta) -> int:
+    """Return for how long a response is kept."""
+    millis = positive_millis(keep, "keep")
+    if keep > LONGEST_KEEP:
+        raise ValueError(f"keep must be at most {LONGEST_KEEP.days} days, but it is {keep!r}")
+    return millis
 
 
 def delay_millis(delay: timedelta) -> int:

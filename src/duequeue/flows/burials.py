@@ -5,15 +5,15 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.flows.arguments import checked_limit, due_millis
+from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
 from duequeue.flows.cursors import burial_id, burial_text
 from duequeue.flows.settling import storable
 from duequeue.headers import shown_headers
-from duequeue.instants import nearest_instant, to_millis
+from duequeue.instants import due_millis, nearest_instant, to_millis
 from duequeue.message import BuriedMessage, checked_key
+from duequeue.port.burial_table import StoredBurial
 from duequeue.port.listing import BEFORE_ALL, BurialId, BurialSelection
-from duequeue.port.store import StoredBurial
 
 T = TypeVar("T")
 
@@ -52,23 +52,25 @@ def revive_all(
 
 def delete_buried(context: Context[T], burial: str) -> Flow[bool]:
     """Delete one burial."""
-    return context.run(partial(context.store.delete_buried, burial_id(burial, "id")))
+    return context.run(partial(context.store.burials.delete, burial_id(burial, "id")))
 
 
 def purge_buried(context: Context[T], before: datetime) -> Flow[int]:
     """Delete the burials before an instant."""
-    return context.run_long(partial(context.store.purge_buried, to_millis(before, "before")))
+    return context.run_long(partial(context.store.burials.purge, to_millis(before, "before")))
 
 
 def _buried(context: Context[T], selection: BurialSelection) -> Flow[list[BuriedMessage[T]]]:
-    found = yield from context.run_long(partial(context.store.buried, selection))
+    found = yield from context.run_long(partial(context.store.burials.listed, selection))
     return [_buried_message(context, each) for each in found]
 
 
 def _revive(
     context: Context[T], key: str, due_at: int, now: int, burial: BurialId | None
 ) -> Flow[bool]:
-    revived = yield from context.run(partial(context.store.revive, key, due_at, now, burial))
+    revived = yield from context.run(
+        partial(context.store.burials.revive, key, due_at, now, burial)
+    )
     if revived:
         yield from context.announce(due_at, now)
     return revived
@@ -77,12 +79,12 @@ def _revive(
 def _revive_all(context: Context[T], reason: str, due_at: int, now: int) -> Flow[int]:
     """Revive in chunks, but no burials that come later, since messages may be buried again."""
     total = 0
-    until = yield from context.run_long(context.store.last_burial)
+    until = yield from context.run_long(context.store.burials.last)
     after: BurialId | None = BEFORE_ALL if until else None
     while after is not None and until is not None:
         chunk = BurialSelection(CHUNK, after, until, reason)
         revived, after = yield from context.run_long(
-            partial(context.store.revive_all, chunk, due_at, now)
+            partial(context.store.burials.revive_all, chunk, due_at, now)
         )
         if revived:
             yield from context.announce(due_at, now)

@@ -1,10 +1,10 @@
 """What the flows of one queue have in common."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from duequeue.clock import Clock
 from duequeue.codec import Codec
@@ -15,9 +15,10 @@ from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.message import BurialNotice
 from duequeue.port.alerts import Alerts
-from duequeue.port.store import ANONYMOUS_SENDER, Operation, Steps, Store
+from duequeue.port.store import ANONYMOUS_SENDER, KEEP, Operation, Steps, Store
 from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
+from duequeue.wakeups.awaited import Awaited
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 
@@ -41,10 +42,12 @@ class Context(Generic[T]):
     name: str
     store: Store
     codec: Codec[T]
+    response_codec: Codec[Any]
     clock: Clock
     now: Callable[[], int]
     bell: Bell
     next_look: NextLook
+    awaited: Awaited
     events: Events
     group_commit: GroupCommit | None
     alerts: Alerts | None
@@ -57,6 +60,7 @@ class Context(Generic[T]):
     on_buried: Callable[[BurialNotice[T]], None] | None = None
     cleaning: Cleaning | None = None
     keeps_history: bool = False
+    keep: int = KEEP
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""
@@ -115,15 +119,26 @@ class Context(Generic[T]):
         self.store.announce(due_at)
         self.bell.ring(due_at)
 
+    def announce_answered(self, keys: Sequence[str], sender: str | None) -> None:
+        """Wake those who wait for what became of messages with these keys.
+
+        With a sender, the commit has woken those in other processes.
+        """
+        if keys:
+            self.awaited.ring(keys)
+            if sender is None and self.alerts is not None:
+                self.alerts.notify_answered(keys)
+
     def close(self) -> None:
         """Wake those who wait, and stop listening to other processes."""
         self.bell.ring_all()
+        self.awaited.ring_all()
         if self.alerts is not None:
             self.alerts.close()
 
-    def for_consumer(self, lease: int | None) -> "Context[T]":
-        """Return the context of a consumer, whose polls may lease for another time."""
-        return replace(self, lease=self.consumer_lease if lease is None else lease)
+    def for_consumer(self, lease: int | None, keep: int) -> "Context[T]":
+        """Return the context of a consumer, with a lease of its own, which keeps responses."""
+        return replace(self, lease=self.consumer_lease if lease is None else lease, keep=keep)
 
     @property
     def is_borrowed(self) -> bool:

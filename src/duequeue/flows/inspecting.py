@@ -12,7 +12,8 @@ from duequeue.flows.listing import state_of
 from duequeue.headers import decode_headers
 from duequeue.instants import MILLISECOND, nearest_instant, stored_instant
 from duequeue.message import QueueStats, Snapshot, State, checked_key
-from duequeue.port.store import StoredBurial, StoredMessage
+from duequeue.port.burial_table import StoredBurial
+from duequeue.port.store import StoredMessage
 from duequeue.settled import Outcome, Settled
 
 T = TypeVar("T")
@@ -44,8 +45,7 @@ def stats(context: Context[T]) -> Flow[QueueStats]:
 
 def drop(context: Context[T], key: str) -> Flow[bool]:
     """Delete one message."""
-    key = checked_key(key)
-    return context.run(partial(context.store.drop, key, context.now()))
+    return _drop(context, checked_key(key))
 
 
 def drop_all(context: Context[T], confirm: str) -> Flow[int]:
@@ -58,6 +58,15 @@ def drop_all(context: Context[T], confirm: str) -> Flow[int]:
 def history(context: Context[T], limit: int, key: str | None) -> Flow[list[Settled]]:
     """List settled messages."""
     return _history(context, checked_limit(limit), None if key is None else checked_key(key))
+
+
+def _drop(context: Context[T], key: str) -> Flow[bool]:
+    sender = context.sender()
+    drop = partial(context.store.drop, key, context.now(), sender=sender)
+    dropped = yield from context.run(drop)
+    if dropped:
+        context.announce_answered([key], sender)
+    return dropped
 
 
 def _read(context: Context[T], key: str) -> Flow[Snapshot[T] | None]:

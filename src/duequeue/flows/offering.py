@@ -1,6 +1,6 @@
 """Offers, one or many."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -9,18 +9,18 @@ from typing import TypeVar
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.events.events import Offered
-from duequeue.flows.arguments import checked_flag, due_millis, expiry_millis
+from duequeue.flows.arguments import checked_flag, expiry_millis
+from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
 from duequeue.flows.group_commit import share_commit
 from duequeue.headers import encode_headers
+from duequeue.instants import due_millis
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.port.store import Record
 from duequeue.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 
-CHUNK_MESSAGES = 1000
-CHUNK_BYTES = 8 * 1024 * 1024
 # Larger payloads are offered alone, so that no one waits for them.
 LARGEST_SHARED = 64 * 1024
 
@@ -109,7 +109,7 @@ def _store_one(context: Context[T], record: Record) -> Flow[OfferOutcome]:
 
 def _offer_chunks(context: Context[T], records: Iterable[Record]) -> Flow[list[OfferOutcome]]:
     outcomes: list[OfferOutcome] = []
-    for chunk in _chunks(records):
+    for chunk in chunks(records):
         outcomes += yield from _offer_chunk(context, chunk)
     return outcomes
 
@@ -161,16 +161,3 @@ def _record(  # noqa: PLR0917 - the fields of a message, in their order
     encoded = None if headers is None else encode_headers(headers)
     expires_at = None if expires is None else expiry_millis(expires, due_at, now)
     return Record(key, data, due_at, encoded, checked_flag(replace, "replace"), expires_at)
-
-
-def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    chunk: list[Record] = []
-    size = 0
-    for record in records:
-        if len(chunk) == CHUNK_MESSAGES or (chunk and size + len(record.payload) > CHUNK_BYTES):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(record)
-        size += len(record.payload)
-    if chunk:
-        yield chunk

@@ -7,14 +7,13 @@ from functools import partial
 from math import inf
 from typing import Any, Generic, TypedDict, TypeVar
 
-from duequeue.clock import Clock, SystemClock, millis_of
+from duequeue.clock import Clock, SystemClock, checked_clock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
-    checked_clock,
     checked_flag,
     checked_max_attempts,
     checked_retention,
@@ -25,11 +24,13 @@ from duequeue.flows.context import Context
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
+from duequeue.port.alerts import Alert, Answered
 from duequeue.port.store import Backend
 from duequeue.process.contact import StoreContact, contact_with
 from duequeue.process.shared import Shared
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
+from duequeue.wakeups.awaited import Awaited
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 
@@ -47,6 +48,8 @@ class QueueOptions(TypedDict, total=False):
     migrate: bool
     history: bool
     retention: Retention | None
+    response_type: Any
+    token: str | None
 
 
 DEFAULT_LEASE = timedelta(minutes=5)
@@ -62,6 +65,7 @@ logger = logging.getLogger("duequeue.opening")
 _warned_of: set[tuple[str, str]] = set()
 _bells = Shared(Bell)
 _next_looks = Shared(NextLook)
+_awaited = Shared(Awaited)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Opening(Generic[T]):
     migrate: bool
     history: bool
     retention: Retention | None
+    response_codec: Codec[Any]
 
     def flow(self) -> Flow[Context[T]]:
         """Make the store ready."""
@@ -102,19 +107,28 @@ class Opening(Generic[T]):
         clock_name = type(self.clock) if isinstance(self.clock, SystemClock) else id(self.clock)
         bell, next_look = _bells.get(place), _next_looks.get((*place, clock_name))
 
-        def on_alert(due_at: int | None) -> None:
-            if due_at is not None:
-                store.announce(due_at)
-            bell.ring(due_at)
+        awaited = _awaited.get(place)
+
+        def on_alert(alert: Alert) -> None:
+            if isinstance(alert, Answered):
+                awaited.ring([alert.key])
+                return
+            if alert is None:
+                awaited.ring_all()
+            else:
+                store.announce(alert)
+            bell.ring(alert)
 
         return Context(
             name=self.name,
             store=store,
             codec=self.codec,
+            response_codec=self.response_codec,
             clock=self.clock,
             now=now,
             bell=bell,
             next_look=next_look,
+            awaited=awaited,
             events=Events(),
             group_commit=GroupCommit(),
             alerts=self.backend.alerts(kind, on_alert),
@@ -171,6 +185,7 @@ def checked(  # noqa: PLR0913 - the options of a queue
     migrate: bool,
     history: bool,
     retention: Retention | None = None,
+    response_type: Any = None,
 ) -> Opening[Any]:
     """Check the arguments of `open`.
 
@@ -190,4 +205,12 @@ def checked(  # noqa: PLR0913 - the options of a queue
         migrate=checked_flag(migrate, "migrate"),
         history=checked_flag(history, "history"),
         retention=checked_retention(retention),
+        response_codec=_response_codec(response_type),
     )
+
+
+def _response_codec(response_type: Any) -> Codec[Any]:
+    try:
+        return codec_for(response_type)
+    except TypeError as error:
+        raise TypeError(f"response_type is chosen like a codec; {error}") from None

@@ -13,13 +13,13 @@ from duequeue.clock import ManualClock
 from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
-from duequeue.flows.arguments import checked_limit, timeout_millis
+from duequeue.flows.arguments import checked_limit
 from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_delivered, emit_expired
 from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
-from duequeue.instants import EARLIEST, LATEST, stored_instant
+from duequeue.instants import EARLIEST, LATEST, stored_instant, timeout_millis
 from duequeue.port.store import Burial, Claimed, Expiry, Operation, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
@@ -64,7 +64,11 @@ def _wait(
     unsubscribe = clock.subscribe(bell.ring_all) if isinstance(clock, ManualClock) else None
     bell.inform(next_look.expect)
     try:
-        return (yield from _look_in_turns(context, wrap, limit, timeout))
+        waiting = None if context.alerts is None else context.alerts.waiting
+        if waiting is None:
+            return (yield from _look_in_turns(context, wrap, limit, timeout))
+        with waiting():
+            return (yield from _look_in_turns(context, wrap, limit, timeout))
     finally:
         bell.ring(next_look.at)
         bell.stop_informing(next_look.expect)
@@ -169,8 +173,11 @@ def _look(
             break
         try:
             if burials:
-                bury = partial(context.store.bury, burials, now)
+                sender = context.sender()
+                bury = partial(context.store.bury, burials, now, sender=sender)
                 won = yield from _once(context, bury, gives_up_at)
+                refused = [burial.lease.key for burial in burials if burial.lease.id in won]
+                context.announce_answered(refused, sender)
                 _report_burials(context, claimed, burials, won)
             if expired:
                 many_more = len(expired) == len(claimed)
@@ -252,17 +259,18 @@ def _sort_out(
             continue
         if most is not None and each.attempt > most:
             reason = f"max_attempts: delivered {each.attempt - 1} times without an ack"
-            burials.append(Burial(each.lease, each.attempt - 1, reason))
+            burials.append(Burial(each.lease, each.attempt - 1, reason, context.keep))
             continue
         try:
             if each.headers is not None or not EARLIEST <= each.asked_at <= LATEST:
                 _check_row(each)
             good.append((each, context.codec.decode(each.payload)))
         except StoreError as error:
-            burials.append(Burial(each.lease, each.attempt, storable(f"damaged row: {error}")))
+            reason = storable(f"damaged row: {error}")
+            burials.append(Burial(each.lease, each.attempt, reason, context.keep))
         except Exception as error:  # noqa: BLE001 - by contract, any error means undecodable
             reason = storable(f"undecodable payload: {error!r}")
-            burials.append(Burial(each.lease, each.attempt, reason))
+            burials.append(Burial(each.lease, each.attempt, reason, context.keep))
     return good, burials, expired
 
 

@@ -6,9 +6,8 @@ from typing import TypeVar
 
 from duequeue.drive.actions import Flow
 from duequeue.events.events import Offered
-from duequeue.flows.arguments import due_millis
 from duequeue.flows.context import Context
-from duequeue.instants import nearest_instant
+from duequeue.instants import due_millis, nearest_instant
 from duequeue.message import checked_key
 from duequeue.port.store import StoredMessage
 

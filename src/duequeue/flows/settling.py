@@ -97,13 +97,23 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
     if message.handler_began is not None:
         message.handler_ended(context.now())
-    return _bury(context, message, Burial(message.lease, message.attempt, storable(reason)))
+    about = (message.attempt, storable(reason), context.keep)
+    return _bury(context, message, Burial(message.lease, *about))
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
-    won = yield from context.consume(partial(context.store.bury, [burial], context.now()))
+    won = yield from store_burials(context, [burial], context.now())
     emit_buried(context, [message], [burial], won)
     return bool(won)
+
+
+def store_burials(context: Context[T], burials: Sequence[Burial], now: int) -> Flow[set[int]]:
+    """Bury messages in one transaction, and wake those who wait for responses to them."""
+    sender = context.sender()
+    won = yield from context.consume(partial(context.store.bury, burials, now, sender=sender))
+    refused = [burial.lease.key for burial in burials if burial.lease.id in won]
+    context.announce_answered(refused, sender)
+    return won
 
 
 def storable(reason: str) -> str:

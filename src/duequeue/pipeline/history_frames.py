@@ -22,11 +22,13 @@ MANIFESTS = "_manifest-"
 IDENTITY = ["id", "key", "settled_at"]
 
 
-def live_rows(spark: SparkSession, url: str, day: date, bounds: DayBounds) -> DataFrame:
+def live_rows(
+    spark: SparkSession, url: str, day: date, bounds: DayBounds, schema: StructType = SETTLED
+) -> DataFrame:
     """Read a day's rows between two ids from the database, part by part on executors."""
     spark.dataSource.register(HistorySource)
     options = {"url": absolute(url), "day": day.isoformat(), **bounds._asdict()}
-    return spark.read.format(HistorySource.name()).options(**options).load()
+    return spark.read.format(HistorySource.name()).schema(schema).options(**options).load()
 
 
 def archived_rows(spark: SparkSession, folder: Folder, first: date, last: date) -> DataFrame:

@@ -1,6 +1,6 @@
 """The data source for the history of a database: one day between two ids, read in parts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import pairwise
 from math import ceil
@@ -31,6 +31,9 @@ SETTLED = (
     .add("queue", StringType())
 )
 
+# A count does not need to know which message a row is about, so these columns are left out.
+ANONYMOUS = StructType([each for each in SETTLED if each.name not in {"id", "key", "type"}])
+
 _INSTANT = pa.timestamp("us", "UTC")
 
 
@@ -46,11 +49,12 @@ class HistorySource(DataSource):
         """Return the columns."""
         return SETTLED
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
-        """Return the reader, which reads on executors."""
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader, which reads some or all columns on executors."""
         given = self.options
         bounds = DayBounds(*(int(given[name]) for name in DayBounds._fields))
-        return HistoryReader(given["url"], date.fromisoformat(given["day"]), bounds)
+        day = date.fromisoformat(given["day"])
+        return HistoryReader(given["url"], day, bounds, schema.fieldNames())
 
 
 class IdRange(NamedTuple):
@@ -69,7 +73,8 @@ class HistoryPartition(InputPartition):
 class HistoryReader(DataSourceReader):
     """Opens the history once for each part; the driver itself holds no rows."""
 
-    def __init__(self, url: str, day: date, bounds: DayBounds) -> None:
+    def __init__(self, url: str, day: date, bounds: DayBounds, columns: list[str]) -> None:
+        self._columns = columns
         self._url = url
         self._day = day
         self._bounds = bounds
@@ -83,7 +88,7 @@ class HistoryReader(DataSourceReader):
         after_id, until_id = partition.value
         with History.open(self._url, migrate=False) as history, without_garbage_collection():
             while rows := history.day_rows(self._day, after_id, until_id, PAGE_ROWS):
-                yield as_batch(rows)
+                yield as_batch(rows, self._columns)
                 after_id = rows[-1].id
 
 
@@ -101,25 +106,25 @@ def queue_and_type(kind: str) -> tuple[str, str]:
     return queue, type_name
 
 
-def as_batch(rows: list[SettledRow]) -> pa.RecordBatch:
-    """Return rows as an Arrow batch for Spark."""
+def as_batch(rows: list[SettledRow], columns: list[str]) -> pa.RecordBatch:
+    """Return these columns of rows as an Arrow batch for Spark."""
     ids, kinds, keys, due, delivered, settled, attempts, outcomes, handled = zip(*rows, strict=True)
     # There are few kinds, so each one is split once and not once a row.
     coded = pa.array(kinds, pa.string()).dictionary_encode()
     queues, types = zip(*map(queue_and_type, coded.dictionary.to_pylist()), strict=True)
-    columns = {
-        "id": pa.array(ids, pa.int64()),
-        "key": pa.array(keys, pa.string()),
-        "type": pa.array(types, pa.string()).take(coded.indices),
-        "due_at": _instants(due),
-        "delivered_at": _instants(delivered),
-        "settled_at": _instants(settled),
-        "attempts": pa.array(attempts, pa.int32()),
-        "outcome": pa.array(outcomes, pa.string()),
-        "handler_ms": pa.array(handled, pa.int64()),
-        "queue": pa.array(queues, pa.string()).take(coded.indices),
+    made: dict[str, Callable[[], pa.Array]] = {
+        "id": lambda: pa.array(ids, pa.int64()),
+        "key": lambda: pa.array(keys, pa.string()),
+        "type": lambda: pa.array(types, pa.string()).take(coded.indices),
+        "due_at": lambda: _instants(due),
+        "delivered_at": lambda: _instants(delivered),
+        "settled_at": lambda: _instants(settled),
+        "attempts": lambda: pa.array(attempts, pa.int32()),
+        "outcome": lambda: pa.array(outcomes, pa.string()),
+        "handler_ms": lambda: pa.array(handled, pa.int64()),
+        "queue": lambda: pa.array(queues, pa.string()).take(coded.indices),
     }
-    return pa.record_batch(columns)
+    return pa.record_batch({name: made[name]() for name in columns})
 
 
 def _instants(millis: tuple[int | None, ...]) -> pa.Array:

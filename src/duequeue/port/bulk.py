@@ -8,6 +8,7 @@ sorted by key and has each key once.
 import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from uuid import UUID, uuid5
 
 from duequeue.port.store import Burial, Counts, Release, Session, Steps
 
@@ -34,6 +35,8 @@ ID = len(COLUMNS)
 # About how large the payloads of a page are together, since they pass through the memory of both
 # Python and Java.
 PAGE_BYTES = 16 * 1024 * 1024
+
+_TOKENS = UUID("6d3a4c36-52f4-4a0e-9e3b-3f0d6f6f2b52")
 
 MessageRow: TypeAlias = tuple[Any, ...]
 MessageColumns: TypeAlias = Sequence[Sequence[Any]]
@@ -70,6 +73,11 @@ class BatchId(NamedTuple):
 
     consumer: str
     sequence: int
+
+
+def token_of(batch: BatchId) -> int:
+    """Return a batch's fencing token, which is the same every time, even after a crash."""
+    return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1
 
 
 class StreamBatch(NamedTuple):
@@ -245,8 +253,11 @@ class BulkStore(Protocol):
 class Snapshots(Protocol):
     """Reads all messages of a kind in parts, without changing anything."""
 
-    def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
-        """Cut the table into parts; their snapshot waits for a reader for at most that long."""
+    def measure(self) -> Steps[range]:
+        """Return the range of ids or pages that the table has."""
+
+    def plan(self, table: range, parts: int | None, seconds: float) -> list[SnapshotPart]:
+        """Cut that range into parts; their snapshot waits that many seconds for a reader."""
 
     def read(
         self, part: SnapshotPart, page: int, query: SnapshotQuery

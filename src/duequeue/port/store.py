@@ -11,14 +11,21 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checka
 
 from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.burial_table import BurialTable, StoredBurial
 from duequeue.port.cron_table import CronTable
+from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import HistoryTable, SettledRow
-from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials, Selection
+from duequeue.port.listing import Selection
 
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
+
+# How long a response is kept if nobody says otherwise, in milliseconds.
+KEEP = 3_600_000
+# What stands in place of a response after a drop.
+DROPPED = "dropped"
 
 # The sender of a wake-up from inside a caller's transaction. No process has this name, so every
 # process reacts to it, this one included, because it cannot know when the caller commits.
@@ -58,11 +65,35 @@ class Release(NamedTuple):
 
 
 class Burial(NamedTuple):
-    """A leased message to bury, and why."""
+    """A leased message to bury, and why; for `keep`, the reason stands in place of a response."""
 
     lease: Lease
     attempts: int
     reason: str
+    keep: int = KEEP
+
+
+class Answer(NamedTuple):
+    """The response to a leased message, to be stored until it expires."""
+
+    lease: Lease
+    payload: bytes
+    expires_at: int
+
+
+class StoredResponse(NamedTuple):
+    """A response as the store keeps it; without a payload, there is the reason why it has none."""
+
+    payload: bytes | None
+    reason: str | None
+    responded_at: int
+
+
+class ResponseLook(NamedTuple):
+    """What a look for the response of a key found; while its message is pending, there is none."""
+
+    is_pending: bool
+    response: StoredResponse | None = None
 
 
 class Expiry(NamedTuple):
@@ -122,19 +153,6 @@ class ListedMessage(NamedTuple):
     message: StoredMessage
 
 
-class StoredBurial(NamedTuple):
-    """A buried message as the store keeps it."""
-
-    key: str
-    payload: bytes
-    asked_at: int
-    attempts: int
-    reason: str
-    buried_at: int
-    headers: str | None
-    number: int
-
-
 class Counts(NamedTuple):
     """How many messages are in which state; an instant is None if no message has one."""
 
@@ -179,6 +197,22 @@ class Store(Protocol):
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""
 
+    def answer(
+        self, answers: Sequence[Answer], now: int, *, sender: str | None = None
+    ) -> Steps[set[int]]:
+        """Delete the messages that are still held, and store the responses to them.
+
+        With a sender, the commit also notifies other processes, here and in `bury` and `drop`.
+        A response is gone for good as soon as a new message with its key is created. Expired ones
+        are deleted now and then, a few at a time.
+        """
+
+    def response(self, key: str, now: int) -> Steps[ResponseLook]:
+        """Look for the response of a key that has not expired, and for its message."""
+
+    def forget_response(self, key: str, now: int) -> Steps[bool]:
+        """Delete the response of a key, and return whether there was one."""
+
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[Extended]:
         """Move the end of the leases that are still held, without waiting for locked rows."""
 
@@ -188,8 +222,10 @@ class Store(Protocol):
     def give_back(self, leases: Sequence[Lease]) -> Steps[set[int]]:
         """Undo the claims that still hold, as if the messages had never been delivered."""
 
-    def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
-        """Bury the messages that are still held."""
+    def bury(
+        self, burials: Sequence[Burial], now: int, *, sender: str | None = None
+    ) -> Steps[set[int]]:
+        """Bury the messages that are still held, and store the reasons in place of responses."""
 
     def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Return the live message of a key, else its newest burial."""
@@ -203,45 +239,27 @@ class Store(Protocol):
         Everything else about it stays. A message that expires by then is left as it is.
         """
 
-    def drop(self, key: str, now: int) -> Steps[bool]:
-        """Delete a live message, leased or not."""
+    def drop(self, key: str, now: int, *, sender: str | None = None) -> Steps[bool]:
+        """Delete a live message, leased or not, and store `DROPPED` in place of a response."""
 
     def drop_all(self, now: int) -> Steps[int]:
-        """Delete every live message."""
+        """Delete every live message, and every response."""
 
     def counts(self, now: int) -> Steps[Counts]:
         """Count the messages by state."""
+
+    def forecast(self, now: int, buckets: Buckets) -> Steps[DueCounts]:
+        """Count the free messages that are due, and those due later and before the end by bucket.
+
+        Only a clock that was set back makes a message leased and due later at once. Whether such a
+        message counts is up to the store.
+        """
 
     def next_due(self, now: int) -> Steps[int | None]:
         """Return the due time of the next message that is not due yet."""
 
     def earliest_due(self, now: int) -> Steps[int | None]:
         """Return the earliest due time, past or future, of the messages that nobody holds."""
-
-    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
-        """Return the selected burials, oldest first."""
-
-    def last_burial(self) -> Steps[BurialId | None]:
-        """Return the burial that `buried` lists last."""
-
-    def revive(
-        self, key: str, due_at: int, now: int, burial: BurialId | None = None
-    ) -> Steps[bool]:
-        """Put a burial of a key back into the queue, the newest if none is given.
-
-        Return False, and leave the burial, if the key is live.
-        """
-
-    def revive_all(
-        self, selection: BurialSelection, due_at: int, now: int
-    ) -> Steps[RevivedBurials]:
-        """Put the selected burials back, of each key the newest, except where the key is live."""
-
-    def delete_buried(self, burial: BurialId) -> Steps[bool]:
-        """Delete one burial."""
-
-    def purge_buried(self, before: int) -> Steps[int]:
-        """Delete the burials older than `before`."""
 
     def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
         """Delete up to `limit` old rows of the history, and burials; return whether more are left.
@@ -260,6 +278,10 @@ class Store(Protocol):
 
     def notify(self, due_at: int) -> Steps[None]:
         """Notify other processes of `due_at` when the current transaction commits."""
+
+    @property
+    def burials(self) -> BurialTable:
+        """The buried messages of this kind."""
 
     @property
     def cron(self) -> CronTable:

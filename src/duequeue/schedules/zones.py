@@ -63,8 +63,13 @@ class WallClock:
 @cache
 def wall_clock(zone: str) -> WallClock:
     """Return the wall clock of a zone that `canonical_name` accepts."""
+    return WallClock(rules_of(zone))
+
+
+def rules_of(zone: str) -> ZoneInfo:
+    """Return the rules of a zone that `canonical_name` accepts."""
     with _TZDATA.joinpath("zoneinfo", *canonical_name(zone).split("/")).open("rb") as rules:
-        return WallClock(ZoneInfo.from_file(rules, key=zone))
+        return ZoneInfo.from_file(rules, key=zone)
 
 
 def name_of(zone: ZoneInfo) -> str:

@@ -63,7 +63,7 @@ class BatchReader(DataSourceReader):
         options = self._options
         many = 1 if self.conditions.are_narrow else options.num_partitions
         with OpenBulk(options, FIRST_CONTACT) as bulk:
-            parts = bulk.snapshots().plan(many, options.snapshot_timeout / 1000)
+            parts = bulk.plan(many, options.snapshot_timeout / 1000)
             return [SnapshotPartition(bulk.store.kind_id, part) for part in parts]
 
     def read(self, partition: InputPartition) -> Generator["pa.RecordBatch", None, None]:

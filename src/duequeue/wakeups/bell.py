@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,7 +15,7 @@ class Bell:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[Callable[[], None], int] = {}
-        self._informed: list[Callable[[int | None], None]] = []
+        self._informed: Counter[Callable[[int | None], None]] = Counter()
         self.rings = 0
 
     def ring(self, due_at: int | None) -> None:
@@ -45,14 +46,16 @@ class Bell:
             wake()
 
     def inform(self, listener: Callable[[int | None], None]) -> None:
-        """Call `listener` with the due time of every ring, before anybody is woken by it."""
+        """Call `listener` once with the due time of every ring, before anybody is woken by it."""
         with self._lock:
-            self._informed.append(listener)
+            self._informed[listener] += 1
 
     def stop_informing(self, listener: Callable[[int | None], None]) -> None:
         """Undo one `inform`."""
         with self._lock:
-            self._informed.remove(listener)
+            self._informed[listener] -= 1
+            if not self._informed[listener]:
+                del self._informed[listener]
 
     def wait(self, heard: int, looks_at: int, seconds: float) -> None:
         """Block until a ring that matters after the first `heard`, or until the seconds are over.

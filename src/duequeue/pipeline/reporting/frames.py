@@ -4,12 +4,17 @@ Durations are in milliseconds. `at` is the start of an hour, or of another step 
 """
 
 from datetime import datetime, timedelta
+from itertools import chain
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+# In whole percents, because a fraction times a count may be a little more than the rank it means.
+PERCENTILES = {"p50": 50, "p90": 90, "p99": 99}
+SPANS = ("late", "handling")
 OUTCOMES = ("acked", "buried", "expired", "dropped", "replaced")
+# Spans of time keep this many digits, so that even many messages have few different ones.
+DIGITS = 4
 HOUR = timedelta(hours=1)
 AHEAD_HOURS = 24
 
@@ -43,23 +48,38 @@ def in_steps(counted: DataFrame, step: timedelta) -> DataFrame:
     return counted.withColumn("at", _start_of(F.col("settled_at"), step))
 
 
+def counts(stepped: DataFrame) -> DataFrame:
+    """Count the messages of each queue and step by outcome, by lateness and by handler time.
+
+    One pass makes all three counts. A row has values in the columns by which it was counted, and
+    nulls in the others, so the rows that have an outcome are those by outcome. All that a report
+    shows comes from these rows.
+    """
+    rounded = stepped.select("*", *(_rounded(name).alias(f"{name}_about") for name in SPANS))
+    columns = [["outcome", "attempts"], ["late_about"], ["handling_about"]]
+    sets = [["queue", "at", *each] for each in columns]
+    return rounded.groupingSets(sets, "queue", "at", *chain.from_iterable(columns)).agg(
+        F.count("*").alias("messages"), *(F.max(name).alias(f"{name}_max") for name in SPANS)
+    )
+
+
 def measured(counted: DataFrame, *by: str) -> DataFrame:
-    """Sum up the facts, grouped by these columns if there are any."""
-    return counted.groupBy(*by).agg(
-        F.count("*").alias("settled"),
-        *(F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in OUTCOMES),
-        F.count_if(F.col("attempts") > 0).alias("delivered"),
-        F.count_if(F.col("attempts") > 1).alias("redelivered"),
-        F.coalesce(F.sum(_redeliveries()), F.lit(0)).alias("redeliveries"),
-        *_percentiles("late"),
-        *_percentiles("handling"),
+    """Sum up the counts, grouped by these columns if there are any."""
+    grouped = _ranked(counted, *by).groupBy(*by)
+    return grouped.agg(
+        _sum_if(F.col("outcome").isNotNull()).alias("settled"),
+        *(_sum_if(F.col("outcome") == outcome).alias(outcome) for outcome in OUTCOMES),
+        _sum_if(F.col("attempts") > 0).alias("delivered"),
+        _sum_if(F.col("attempts") > 1).alias("redelivered"),
+        _sum_if(F.col("attempts") > 1, F.col("attempts") - 1).alias("redeliveries"),
+        *chain.from_iterable(_percentiles(name) for name in SPANS),
     )
 
 
 def by_attempts(counted: DataFrame) -> DataFrame:
     """Count the messages that were delivered by the number of their attempts."""
     delivered = counted.where("attempts > 0")
-    return delivered.groupBy("queue", "attempts").agg(F.count("*").alias("messages"))
+    return delivered.groupBy("queue", "attempts").agg(F.sum("messages").alias("messages"))
 
 
 def start_of(instant: datetime, step: timedelta) -> datetime:
@@ -68,8 +88,18 @@ def start_of(instant: datetime, step: timedelta) -> datetime:
     return datetime.fromtimestamp(int(instant.timestamp()) // seconds * seconds, instant.tzinfo)
 
 
-def _redeliveries() -> Column:
-    return F.greatest(F.col("attempts") - 1, F.lit(0))
+def _sum_if(condition: Column, times: Column | None = None) -> Column:
+    """Add up the messages of the rows that meet a condition."""
+    messages = F.col("messages") if times is None else F.col("messages") * times
+    return F.coalesce(F.sum(F.when(condition, messages)), F.lit(0))
+
+
+def _rounded(name: str) -> Column:
+    """Round a span down to its first digits, so that no percentile exceeds the maximum."""
+    value = F.col(name)
+    unit = F.pow(F.lit(10), F.floor(F.log10(F.abs(value))) - (DIGITS - 1))
+    few = F.abs(value) < 10**DIGITS
+    return F.when(few, value).otherwise((F.floor(value / unit) * unit).cast("bigint"))
 
 
 def _start_of(instant: Column, step: timedelta) -> Column:
@@ -78,9 +108,39 @@ def _start_of(instant: Column, step: timedelta) -> Column:
     return F.timestamp_seconds(F.floor(F.unix_seconds(instant) / seconds) * seconds)
 
 
+def _ranked(counted: DataFrame, *by: str) -> DataFrame:
+    """Name the span that a row is about, if any, and add its rank and how many spans there are.
+
+    The rank is the number of messages in the group whose span is at most as long.
+    """
+    about = {name: F.col(f"{name}_about") for name in SPANS}
+    named = counted.withColumns(
+        {
+            "span": F.coalesce(*(F.when(about[name].isNotNull(), F.lit(name)) for name in SPANS)),
+            "about": F.coalesce(*about.values()),
+        }
+    )
+    # Summed up before they are sorted, because all rows of a group are sorted in one task.
+    summed = named.groupBy(*by, "outcome", "attempts", "span", "about").agg(
+        F.sum("messages").alias("messages"),
+        *(F.max(f"{name}_max").alias(f"{name}_max") for name in SPANS),
+    )
+    group, messages = Window.partitionBy(*by, "span"), F.sum("messages")
+    return summed.withColumns(
+        {"rank": messages.over(group.orderBy("about")), "ranks": messages.over(group)}
+    )
+
+
 def _percentiles(name: str) -> list[Column]:
-    found = F.percentile_approx(name, list(PERCENTILES.values()))
+    """Return the shortest spans that enough messages do not exceed, and the longest one."""
     return [
-        *(found[place].alias(f"{name}_{label}") for place, label in enumerate(PERCENTILES)),
-        F.max(name).alias(f"{name}_max"),
+        *(
+            F.min(F.when(_reaches(name, percent), F.col("about"))).alias(f"{name}_{label}")
+            for label, percent in PERCENTILES.items()
+        ),
+        F.max(f"{name}_max").alias(f"{name}_max"),
     ]
+
+
+def _reaches(name: str, percent: int) -> Column:
+    return (F.col("span") == name) & (F.col("rank") * 100 >= F.col("ranks") * percent)

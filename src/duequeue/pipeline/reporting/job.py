@@ -1,6 +1,7 @@
 """`report` writes a page and its tables: how many, how late, what went wrong, what is to come."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -8,17 +9,19 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructType
 
 from duequeue.backends import absolute, backend_for, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
-from duequeue.pipeline.history_source import SETTLED
+from duequeue.pipeline.history_source import ANONYMOUS, SETTLED
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
 from duequeue.pipeline.reporting.frames import (
     AHEAD_HOURS,
     HOUR,
+    counts,
     facts,
     in_steps,
     span_of,
@@ -88,19 +91,26 @@ def _count(
 ) -> tuple[Tables, timedelta]:
     """Let Spark count, and return the tables and their step of time.
 
-    The facts are kept, because the rows are read once, with their span, and counted several times.
-    If a cluster loses an executor meanwhile, Spark reads a part of them again.
+    The facts are kept, because their span is known only when all rows were read. If a cluster loses
+    an executor in the meantime, Spark reads a part of them again.
     """
-    counted = facts(found.settled).persist()
-    try:
+    with _kept(facts(found.settled)) as kept:
         with spark_progress(spark, reporter, "reading"):
-            fitting = fitting_step(span_of(counted))
-        with spark_progress(spark, reporter, "counting"):
-            counted_in_steps = in_steps(counted, step or fitting)
-            tables = Tables.of(counted_in_steps, found.scheduled, found.burials)
-    finally:
-        counted.unpersist()
+            fitting = fitting_step(span_of(kept))
+        stepped = in_steps(kept, step or fitting)
+        with spark_progress(spark, reporter, "counting"), _kept(counts(stepped)) as counted:
+            tables = Tables.of(counted, found.scheduled, found.burials)
     return tables, step or fitting
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep what Spark computes of a frame for as long as it is used."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 class Found(NamedTuple):
@@ -124,7 +134,7 @@ def _read(
         return Found(_archived(spark, folder, since, now), [], [])
     bulk_backend_for(absolute(url))  # raises if the URL is wrong
     with History.open(url) as history:
-        live = _live(spark, url, history, since)
+        live = _live(spark, url, history, since, SETTLED if folder else ANONYMOUS)
         scheduled = history.scheduled(now, now + AHEAD_HOURS * HOUR)
         burials = history.burial_reasons(since, MOST_REASONS)
     if folder is None:
@@ -156,10 +166,12 @@ def _archived(
     return _settled_since(days.select(*SETTLED.fieldNames()), since)
 
 
-def _live(spark: SparkSession, url: str, history: History, since: datetime) -> DataFrame:
+def _live(
+    spark: SparkSession, url: str, history: History, since: datetime, schema: StructType
+) -> DataFrame:
     days = sorted({found.day for found in history.days() if found.day >= since.date()})
-    frames = [live_rows(spark, url, day, history.day_bounds(day)) for day in days]
-    rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], SETTLED))
+    frames = [live_rows(spark, url, day, history.day_bounds(day), schema) for day in days]
+    rows = reduce(DataFrame.unionByName, frames, spark.createDataFrame([], schema))
     return _settled_since(rows, since)
 
 

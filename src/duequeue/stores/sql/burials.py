@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
+from duequeue.port.burial_table import StoredBurial
 from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials
-from duequeue.port.store import Steps, StoredBurial
+from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
 
 
 class SqlBurials:
-    """Lists, revives and deletes burials; see `port.store.Store`."""
+    """Lists, revives and deletes burials; see `port.burial_table`."""
 
     def __init__(self, kind_id: int, cron: SqlCronTable) -> None:
         self._kind = {"kind_id": kind_id}
@@ -25,7 +26,9 @@ class SqlBurials:
         rows: list[Row] = yield Query("last_burial", self._kind)
         return BurialId(*rows[0]) if rows else None
 
-    def revive(self, key: str, due_at: int, now: int, burial: BurialId | None) -> Steps[bool]:
+    def revive(
+        self, key: str, due_at: int, now: int, burial: BurialId | None = None
+    ) -> Steps[bool]:
         """Lock the burial, so that it is revived only once."""
         yield BEGIN
         buried_at, number = burial or (None, None)

@@ -1,4 +1,4 @@
-"""Load the named queries of a dialect's `queries.sql`."""
+"""Load the named queries of a dialect's files of SQL."""
 
 import re
 from functools import cache
@@ -9,9 +9,9 @@ _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
 
 
 @cache
-def load_queries(dialect: str) -> dict[str, str]:
+def load_queries(dialect: str, file: str = "queries.sql") -> dict[str, str]:
     """Return the queries of a dialect by name, without their comments."""
-    text = files(f"duequeue.stores.sql.{dialect}").joinpath("queries.sql").read_text("utf-8")
+    text = files(f"duequeue.stores.sql.{dialect}").joinpath(file).read_text("utf-8")
     _, *parts = _NAME.split(text)
     names, bodies = parts[0::2], parts[1::2]
     return {

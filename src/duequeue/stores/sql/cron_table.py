@@ -155,7 +155,7 @@ class SqlCronTable:
             chunk = records[start : start + OFFERED_AT_ONCE]
             (changed,) = yield from self._settling.offer([chunk], now, None, hurried=False)
             rows += changed
-        keys = {row[0] for row in rows}
+        keys = {key for key, created, *_ in rows if created is not None}
         return min([record.due_at for record in records if record.key in keys], default=None)
 
     def _forget(self, of: Parameters, now: int) -> CronSteps[None]:

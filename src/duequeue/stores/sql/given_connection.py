@@ -29,13 +29,22 @@ _ASYNC_SESSIONS = {"sqlalchemy.ext.asyncio": ("AsyncSession", "async_scoped_sess
 _ASYNC_CONNECTIONS = {"sqlalchemy.ext.asyncio": ("AsyncConnection",)}
 ASYNCPG = {"asyncpg.connection": ("Connection",), "asyncpg.pool": ("PoolConnectionProxy",)}
 AIOSQLITE = {"aiosqlite": ("Connection",)}
+MYSQLCLIENT = {"MySQLdb.connections": ("Connection",)}
 
-_BLOCKING = {**_DJANGO, **_SESSIONS, **_CONNECTIONS, "psycopg": ("Connection",)}
+_BLOCKING = {
+    **_DJANGO,
+    **_SESSIONS,
+    **_CONNECTIONS,
+    **MYSQLCLIENT,
+    "psycopg": ("Connection",),
+    "pymysql.connections": ("Connection",),
+}
 _AWAITING = {
     "sqlalchemy.ext.asyncio": ("AsyncSession", "async_scoped_session", "AsyncConnection"),
     "psycopg": ("AsyncConnection",),
     **ASYNCPG,
     **AIOSQLITE,
+    "asyncmy.connection": ("Connection",),
 }
 
 

@@ -37,7 +37,7 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
 
 def ensure_schema(dialect: str, *, migrate: bool) -> Steps[list[Migration]]:
     """Bring the tables up to date and return what was applied; without `migrate`, only check."""
-    if not (yield from _pending(dialect)):
+    if not (yield from pending_migrations(dialect)):
         return []
     if not migrate:
         raise SchemaError(
@@ -74,7 +74,7 @@ def _apply(dialect: str) -> Steps[list[Migration]]:
     yield Query("lock_migrations")
     yield Execute("create_migrations")
     # They are looked up again under the lock, because another process may have been faster.
-    pending = yield from _pending(dialect)
+    pending = yield from pending_migrations(dialect)
     for migration in pending:
         yield Script(migration.text)
         yield Execute(
@@ -88,7 +88,8 @@ def _apply(dialect: str) -> Steps[list[Migration]]:
     return pending
 
 
-def _pending(dialect: str) -> Steps[list[Migration]]:
+def pending_migrations(dialect: str) -> Steps[list[Migration]]:
+    """Return the migrations that the database still lacks; raise if it has others than these."""
     known = load_migrations(dialect)
     exists: list[Row] = yield Query("has_migrations")
     if not exists[0][0]:

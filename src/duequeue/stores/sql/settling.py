@@ -5,15 +5,16 @@ from operator import attrgetter
 from typing import Any
 
 from duequeue.port.history_table import day_of
-from duequeue.port.store import Burial, Expiry, Lease, Record, Steps
+from duequeue.port.store import DROPPED, KEEP, Answer, Burial, Expiry, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
 
 LEASE = ("id", "token")
+RESPONSE = (*LEASE, "payload", "reason", "expires_at")
 HANDLED = (*LEASE, "delivered_at", "handler_ms")
 HURRIED_LOCK_TIMEOUT = "50ms"
-# PostgreSQL's code for a row that fits no partition.
-NO_SUCH_DAY = "23514"
+# The codes of PostgreSQL and of MariaDB for a row that fits no partition.
+NO_SUCH_DAY = frozenset({"23514", 1526})
 OFFERED = Record._fields
 # The queries that offer for a role without rights on the table have names that end like this.
 BY_FUNCTION = "_by_function"
@@ -33,7 +34,7 @@ class Settling:
         by_function: bool = False,
     ) -> None:
         self._kind_id = kind_id
-        self._by_function = by_function
+        self.by_function = by_function
         self._kind = {"kind_id": kind_id}
         self._days = days
         self._borrowed = borrowed
@@ -41,7 +42,7 @@ class Settling:
 
     def borrowed(self) -> "Settling":
         """Return the same for a caller's transaction, whose end it does not see."""
-        by_function = self._by_function
+        by_function = self.by_function
         return Settling(self._kind_id, self._days, borrowed=True, by_function=by_function)
 
     def prepare(self, now: int) -> Steps[None]:
@@ -54,7 +55,7 @@ class Settling:
     ) -> Steps[list[list[Row]]]:
         """Offer runs of distinct keys; return for each run what changed, and whether it is new."""
         name = "offer_messages" if self._days is None else "offer_messages_with_history"
-        if self._by_function:
+        if self.by_function:
             name += BY_FUNCTION
         parameters = {
             **self._kind,
@@ -72,9 +73,20 @@ class Settling:
         """Delete messages by id and token, and return the ids."""
         if self._days is None:
             return self.rows_of(QueryEach("remove_messages", {}, LEASE, pairs(leases)), now)
-        distinct = [in_history(lease) for lease in sorted(set(leases), key=KEY)]
-        name = "remove_messages_with_history"
-        return self.rows_of(QueryEach(name, {"now": now}, HANDLED, distinct), now)
+        return self.rows_of(self._removal(leases, now), now)
+
+    def answer(
+        self, answers: Sequence[Answer], now: int, notes: Sequence[QueryEach]
+    ) -> Steps[list[Row]]:
+        """Store responses to the messages that are held, delete these, and return the ids."""
+        of_lease = {answer.lease: answer for answer in answers}
+        leases = sorted(of_lease, key=KEY)
+        each = [
+            (*lease[:2], of_lease[lease].payload, None, of_lease[lease].expires_at)
+            for lease in leases
+        ]
+        written = QueryEach("write_responses", {"now": now}, RESPONSE, each)
+        return self._last_rows_of([*notes, written, self._removal(leases, now)], now)
 
     def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
         """Delete the recorded messages of a micro-batch, and count them."""
@@ -82,14 +94,23 @@ class Settling:
             return self._count_of(Execute("remove_stream_batch", batch))
         return self._sum_of(Query("remove_stream_batch_with_history", {**batch, "now": now}), now)
 
-    def bury(self, burials: Sequence[Burial], now: int) -> Steps[list[Row]]:
-        """Delete the messages that were copied to the buried ones, and return the ids."""
-        if self._days is None:
-            return self.ack([burial.lease for burial in burials], now)
-        columns = (*HANDLED, "attempts")
-        each = {burial.lease: (*in_history(burial.lease), burial.attempts) for burial in burials}
-        name = "remove_parked_with_history"
-        return self.rows_of(QueryEach(name, {"now": now}, columns, list(each.values())), now)
+    def bury(
+        self, burials: Sequence[Burial], now: int, notes: Sequence[QueryEach]
+    ) -> Steps[list[Row]]:
+        """Copy messages to the buried ones, store why they have no response, and delete them."""
+        parked = QueryEach(
+            "park_messages",
+            {"now": now},
+            (*LEASE, "key", "attempts", "reason"),
+            [(*lease[:2], lease.key, attempts, reason) for lease, attempts, reason, _ in burials],
+        )
+        refusals = [
+            (*lease[:2], None, reason, now + keep)
+            for lease, _, reason, keep in sorted(burials, key=lambda each: each.lease.key)
+        ]
+        refused = QueryEach("write_responses", {"now": now}, RESPONSE, refusals)
+        removed = self._removal_of_parked(burials, now)
+        return self._last_rows_of([*notes, parked, refused, removed], now)
 
     def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[list[Row]]:
         """Delete messages that have expired by id and token, and return the ids."""
@@ -100,12 +121,14 @@ class Settling:
         name = "remove_expired_with_history"
         return self.rows_of(QueryEach(name, {"now": now}, (*LEASE, "attempts"), each), now)
 
-    def drop(self, key: str, now: int) -> Steps[int]:
+    def drop(self, key: str, now: int, notes: Sequence[QueryEach]) -> Steps[int]:
         """Delete a message by key, and count it."""
-        one = {**self._kind, "key": key, "now": now}
-        if self._days is None:
-            return self._count_of(Execute("drop_message", one))
-        return self._sum_of(Query("drop_message_with_history", one), now)
+        one = {**self._kind, "now": now}
+        refusal = {**one, "reason": DROPPED, "expires_at": now + KEEP}
+        refused = QueryEach("refuse_messages", refusal, ("key",), [(key,)])
+        name = "drop_message" if self._days is None else "drop_message_with_history"
+        dropped = QueryEach(name, one, ("key",), [(key,)])
+        return len((yield from self._last_rows_of([*notes, refused, dropped], now)))
 
     def drop_all(self, now: int) -> Steps[int]:
         """Delete all messages of the kind, and count them."""
@@ -127,10 +150,29 @@ class Settling:
         try:
             rows: list[Any] = yield query
         except Exception as error:
-            if self._days is not None and getattr(error, "sqlstate", None) == NO_SUCH_DAY:
+            if self._days is not None and _code_of(error) in NO_SUCH_DAY:
                 self._days.forget()  # the next try creates the day again
             raise
         return rows
+
+    def _removal(self, leases: Iterable[Lease], now: int) -> QueryEach:
+        if self._days is None:
+            return QueryEach("remove_messages", {}, LEASE, pairs(leases))
+        distinct = [in_history(lease) for lease in sorted(set(leases), key=KEY)]
+        return QueryEach("remove_messages_with_history", {"now": now}, HANDLED, distinct)
+
+    def _removal_of_parked(self, burials: Sequence[Burial], now: int) -> QueryEach:
+        if self._days is None:
+            return self._removal([burial.lease for burial in burials], now)
+        columns = (*HANDLED, "attempts")
+        each = {burial.lease: (*in_history(burial.lease), burial.attempts) for burial in burials}
+        name = "remove_parked_with_history"
+        return QueryEach(name, {"now": now}, columns, list(each.values()))
+
+    def _last_rows_of(self, queries: Sequence[QueryEach], now: int) -> Steps[list[Row]]:
+        """Run queries in one transaction, and return the rows of the last one."""
+        replies: list[list[Row]] = yield from self.rows_of(QueriesInTurn(queries), now)
+        return replies[-1]
 
     def _make_sure_of(self, now: int) -> Steps[None]:
         yield from self.prepare(now)
@@ -147,6 +189,11 @@ class Settling:
     def _count_of(self, command: Execute) -> Steps[int]:
         count: int = yield command
         return count
+
+
+def _code_of(error: Exception) -> object:
+    """Return the code of a driver's error, which some drivers give as the first argument."""
+    return getattr(error, "sqlstate", error.args[0] if error.args else None)
 
 
 def in_history(lease: Lease) -> Row:

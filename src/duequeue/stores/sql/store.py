@@ -6,10 +6,13 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
+from duequeue.port.burial_table import StoredBurial
+from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials, Selection
+from duequeue.port.listing import Selection
 from duequeue.port.store import (
     ANONYMOUS_SENDER,
+    Answer,
     Burial,
     Claimed,
     Counts,
@@ -20,17 +23,20 @@ from duequeue.port.store import (
     ListedMessage,
     Record,
     Release,
+    ResponseLook,
     Steps,
-    StoredBurial,
     StoredMessage,
 )
 from duequeue.stores.sql.burials import SqlBurials
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.listing import list_messages
+from duequeue.stores.sql.responses import SqlResponses
 from duequeue.stores.sql.settling import KEY, LEASE, Settling, pairs
 from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
+
+OVERDUE = -1  # as the number of a bucket
 
 _ID = itemgetter(0)
 _DUE_AT = attrgetter("due_at")
@@ -54,12 +60,16 @@ class SqlStore:
         sweep_interval: int,
         shared_watermark: Watermark,
         own_watermark: Watermark | None = None,
+        responses: SqlResponses | None = None,
     ) -> None:
         self._kind_of_message = kind
         self._kind = {"kind_id": kind.id}
         self._settling = settling
         self.cron = SqlCronTable(kind.id, settling)
-        self._burials = SqlBurials(kind.id, self.cron)
+        self.burials = SqlBurials(kind.id, self.cron)
+        self._responses = responses or SqlResponses(
+            kind.id, kind.name, by_function=settling.by_function
+        )
         self._sweep_interval = sweep_interval
         self._shared_watermark = shared_watermark
         self._watermark = own_watermark or shared_watermark
@@ -115,6 +125,8 @@ class SqlStore:
         if rows:
             claim = Claim(token, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
+            if old := [(row[2], row[8]) for row in rows if row[8] is not None]:
+                yield from self._responses.forget_old(old)
         return [
             Claimed._make((Lease(row[1], token, now, row[2]), *row[2:7], row[0], row[7]))
             for row in rows
@@ -124,6 +136,8 @@ class SqlStore:
         """Claim from the beginning; a lease that is not used is found by the next sweep."""
         lease = {"now": now, "until": until, "token": token, "limit": limit}
         rows: list[Row] = yield Query("claim_expired", {**self._kind, **lease})
+        if old := [(row[1], row[3]) for row in rows if row[3] is not None]:
+            yield from self._responses.forget_old(old)
         return [Expiry(Lease(row[0], token, now, row[1]), row[2]) for row in rows]
 
     def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
@@ -134,6 +148,23 @@ class SqlStore:
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete by id and token."""
         return self._settled((yield from self._settling.ack(leases, now)), leases)
+
+    def answer(
+        self, answers: Sequence[Answer], now: int, *, sender: str | None = None
+    ) -> Steps[set[int]]:
+        """Store the responses, and delete by id and token."""
+        yield from self._responses.make_room(len(answers), now)
+        leases = [answer.lease for answer in answers]
+        notes = self._responses.notes(map(KEY, leases), sender)
+        return self._settled((yield from self._settling.answer(answers, now, notes)), leases)
+
+    def response(self, key: str, now: int) -> Steps[ResponseLook]:
+        """Look up the message and the response of a key."""
+        return self._responses.find(key, now)
+
+    def forget_response(self, key: str, now: int) -> Steps[bool]:
+        """Delete by key."""
+        return self._responses.forget(key, now)
 
     def extend(self, leases: Sequence[Lease], until: int) -> Steps[Extended]:
         """Set the new end of the leases, then see which of the others are only locked."""
@@ -158,18 +189,14 @@ class SqlStore:
         rows = yield QueryEach("give_back_messages", {}, LEASE, pairs(leases))
         return self._settled(rows, leases)
 
-    def bury(self, burials: Sequence[Burial], now: int) -> Steps[set[int]]:
+    def bury(
+        self, burials: Sequence[Burial], now: int, *, sender: str | None = None
+    ) -> Steps[set[int]]:
         """Copy the messages to the table of buried ones, then delete them."""
-        yield from self._settling.prepare(now)
-        yield BEGIN
-        yield QueryEach(
-            "park_messages",
-            {"now": now},
-            (*LEASE, "key", "attempts", "reason"),
-            [(*lease[:2], lease.key, attempts, reason) for lease, attempts, reason in burials],
-        )
-        rows = yield from self._settling.bury(burials, now)
-        return self._settled(rows, [burial.lease for burial in burials])
+        yield from self._responses.make_room(len(burials), now)
+        leases = [burial.lease for burial in burials]
+        notes = self._responses.notes(map(KEY, leases), sender)
+        return self._settled((yield from self._settling.bury(burials, now, notes)), leases)
 
     def read(self, key: str) -> Steps[StoredMessage | StoredBurial | None]:
         """Look among the live and the buried messages, and prefer a live one."""
@@ -194,18 +221,31 @@ class SqlStore:
         changed: int = yield Execute("reschedule_message", one)
         return changed > 0
 
-    def drop(self, key: str, now: int) -> Steps[bool]:
+    def drop(self, key: str, now: int, *, sender: str | None = None) -> Steps[bool]:
         """Delete by key."""
-        return (yield from self._settling.drop(key, now)) > 0
+        yield from self._responses.make_room(1, now)
+        notes = self._responses.notes([key], sender)
+        return (yield from self._settling.drop(key, now, notes)) > 0
 
     def drop_all(self, now: int) -> Steps[int]:
-        """Delete by kind."""
-        return (yield from self._settling.drop_all(now))
+        """Delete by kind, the responses last, because those to earlier messages must go."""
+        if self._settling.keeps_history:
+            yield from self._settling.prepare(now)
+        yield BEGIN
+        dropped = yield from self._settling.drop_all(now)
+        yield from self._responses.forget_all()
+        return dropped
 
     def counts(self, now: int) -> Steps[Counts]:
         """Count in one scan."""
         rows: list[Row] = yield Query("count_messages", {**self._kind, "now": now})
         return Counts(*rows[0])
+
+    def forecast(self, now: int, buckets: Buckets) -> Steps[DueCounts]:
+        """Count in the index of due times."""
+        rows: list[Row] = yield Query("count_due", {**self._kind, "now": now, **buckets._asdict()})
+        counts: dict[int, int] = dict(rows)
+        return DueCounts(counts.pop(OVERDUE), counts)
 
     def next_due(self, now: int) -> Steps[int | None]:
         """Look up the first index entry after now."""
@@ -216,34 +256,6 @@ class SqlStore:
         """Look up the first index entry that is not leased."""
         rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
         return rows[0][0] if rows else None
-
-    def buried(self, selection: BurialSelection) -> Steps[list[StoredBurial]]:
-        """Read the index of the buried messages."""
-        return self._burials.listed(selection)
-
-    def last_burial(self) -> Steps[BurialId | None]:
-        """Read the end of the index of the buried messages."""
-        return self._burials.last()
-
-    def revive(
-        self, key: str, due_at: int, now: int, burial: BurialId | None = None
-    ) -> Steps[bool]:
-        """Copy a burial as a new message, and delete the burial if that created one."""
-        return self._burials.revive(key, due_at, now, burial)
-
-    def revive_all(
-        self, selection: BurialSelection, due_at: int, now: int
-    ) -> Steps[RevivedBurials]:
-        """Copy burials as new messages, and delete those that created one."""
-        return self._burials.revive_all(selection, due_at, now)
-
-    def delete_buried(self, burial: BurialId) -> Steps[bool]:
-        """Delete by id."""
-        return self._burials.delete(burial)
-
-    def purge_buried(self, before: int) -> Steps[int]:
-        """Delete by time."""
-        return self._burials.purge(before)
 
     def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
         """Remove whole days where a day is a table, then delete rows by time."""
@@ -285,6 +297,7 @@ class SqlStore:
             self._sweep_interval,
             self._shared_watermark,
             Watermark(),
+            self._responses,
         )
 
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:

@@ -88,9 +88,13 @@ class SqlStage:
         yield Execute("close_commit", {**self._kind, "app": app, **counts._asdict()})
 
     def take_record(self, app: str) -> Steps[OfferCounts | None]:
-        """Delete the commit and return its counts."""
-        rows: list[Row] = yield Query("take_commit", {**self._kind, "app": app})
-        return OfferCounts(*rows[0]) if rows else None
+        """Read the commit and delete it."""
+        yield BEGIN
+        found = yield from self.stream_counts(app)
+        if found is None:
+            return None
+        yield Execute("forget_commit", {**self._kind, "app": app})
+        return found.offered
 
     def stream_counts(self, app: str) -> Steps[StreamCounts | None]:
         """Read the commit."""
@@ -99,7 +103,7 @@ class SqlStage:
 
     def _open(self, app: str, batch: int, now: int) -> Steps[bool]:
         commit = {**self._kind, "app": app, "batch": batch, "now": now}
-        return bool((yield Query("open_commit", commit)))
+        return bool((yield Execute("open_commit", commit)))
 
     def _check_repeated(self, app: str, batch: int) -> Steps[None]:
         """Raise unless the batch is the last one, because only the last one is ever repeated."""

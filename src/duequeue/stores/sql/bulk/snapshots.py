@@ -4,17 +4,25 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, MessageColumns, MessageRow, SnapshotPart
+from duequeue.port.store import Steps
+from duequeue.stores.sql.commands import Query, Row
 
 
-def cut(first: int, last: int, end: int, parts: int, snapshot: str | None) -> list[SnapshotPart]:
-    """Cut the range from `first` to before `last` into at most `parts` parts of similar length.
+def measured() -> Steps[range]:
+    """Return the range of ids or pages that the table has."""
+    rows: list[Row] = yield Query("measure_messages")
+    return range(*rows[0])
+
+
+def cut(table: range, end: int, parts: int) -> list[SnapshotPart]:
+    """Cut a range into at most `parts` parts of similar length.
 
     The last part extends to `end`, because there may be more by the time it is read.
     """
-    many = max(1, min(parts, last - first))
-    bounds = [*(first + (last - first) * number // many for number in range(many)), end]
+    many = max(1, min(parts, len(table)))
+    bounds = [*(table.start + len(table) * number // many for number in range(many)), end]
     return [
-        SnapshotPart(number, bounds[number], bounds[number + 1], snapshot) for number in range(many)
+        SnapshotPart(number, bounds[number], bounds[number + 1], None) for number in range(many)
     ]
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from uuid import UUID, uuid5
 
 from duequeue.port.bulk import (
     COLUMNS,
@@ -14,6 +13,7 @@ from duequeue.port.bulk import (
     MessageRow,
     Reach,
     StreamBatch,
+    token_of,
 )
 from duequeue.port.store import Burial, Release, Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
@@ -24,7 +24,6 @@ from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Wat
 # How often, in milliseconds, a stream looks before the last message that it has leased.
 SWEEP_INTERVAL = 3000
 
-_TOKENS = UUID("6d3a4c36-52f4-4a0e-9e3b-3f0d6f6f2b52")
 _DELIVER_AT = COLUMNS.index("deliver_at")
 
 
@@ -73,6 +72,7 @@ class SqlStreams:
             return None
         token = token_of(batch)
         yield Execute("lease_gathered", {**self._of(batch), "token": token, "until": until})
+        yield Execute("forget_batch_responses", self._of(batch))
         leased = StreamBatch(batch.sequence, len(slices), sum(row[2] for row in slices))
         last = max(Position(row[0], row[1]) for row in slices)
         self._watermark.claimed(start, last, Claim(token, 1, until))
@@ -184,8 +184,3 @@ class SqlStreams:
 
     def _of(self, batch: BatchId) -> dict[str, object]:
         return {**self._kind, **batch._asdict()}
-
-
-def token_of(batch: BatchId) -> int:
-    """Return the batch's fencing token, which is the same every time, even after a crash."""
-    return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from time import monotonic
 
 from duequeue.errors import QueueClosed, StoreError
@@ -25,6 +26,8 @@ class FileAlerts:
     woken consumer would have to wait for it as well.
     """
 
+    waiting = None  # a wake-up goes to everybody
+
     def __init__(self, session: SqliteSession, on_alert: OnAlert) -> None:
         self._session = session
         self._on_alert = on_alert
@@ -40,6 +43,9 @@ class FileAlerts:
     def notify(self, due_at: int) -> None:
         """Do nothing, because the commit itself notifies the other processes."""
 
+    def notify_answered(self, keys: Sequence[str]) -> None:
+        """Do nothing, because the commit itself notifies the other processes."""
+
     def listen(self, seconds: float) -> None:
         """Watch for a while longer."""
         with self._lock:
@@ -47,6 +53,10 @@ class FileAlerts:
             if not self._watching and not self._closed.is_set():
                 self._watching = True
                 threading.Thread(target=self._watch, name="duequeue-watch", daemon=True).start()
+
+    def listen_for_answers(self, seconds: float) -> None:
+        """Listen as for messages."""
+        self.listen(seconds)
 
     def close(self) -> None:
         """Stop watching."""

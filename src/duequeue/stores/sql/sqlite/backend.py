@@ -5,10 +5,12 @@ from pathlib import Path
 
 from duequeue.errors import SchemaError
 from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
+from duequeue.stores.sql.sqlite import examining
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.borrowed import BorrowedSqliteSession
 from duequeue.stores.sql.sqlite.borrowed_async import BorrowedAsyncSqliteSession
@@ -101,3 +103,7 @@ class SqliteBackend:
         if not Path(self._path).exists():
             raise SchemaError(f"there is no file {self._path}: open a queue in it to create it")
         return (yield from opening.list_kinds())
+
+    def examine(self, now: int) -> Steps[list[Finding]]:
+        """Examine the file and the tables."""
+        return examining.examine(self._path, now)

@@ -14,7 +14,7 @@ from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, Snap
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, paged
+from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.sqlite.backend import DIALECT
 from duequeue.stores.sql.sqlite.errors import translate
@@ -53,11 +53,13 @@ class SqliteSnapshots:
         self._path = path
         self._kind_id = kind_id
 
-    def plan(self, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
+    def measure(self) -> Steps[range]:
+        """Look for the first and the last id."""
+        return measured()
+
+    def plan(self, table: range, parts: int | None, seconds: float) -> list[SnapshotPart]:  # noqa: ARG002 - nothing is kept
         """Cut the table by id."""
-        with self._connected() as connection:
-            first, last = connection.execute(QUERIES["measure_messages"]).fetchone()
-        return cut(first, last, LAST_ID, parts or 1, None)
+        return cut(table, LAST_ID, parts or 1)
 
     def read(
         self, part: SnapshotPart, page: int, query: SnapshotQuery

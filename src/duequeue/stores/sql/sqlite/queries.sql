@@ -53,7 +53,8 @@ WHERE
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
--- SQLite runs the sub-select once, so its limit holds.
+-- SQLite runs the sub-select once, so its limit holds. The last column is the response to an earlier
+-- message with the same key, which the caller deletes.
 UPDATE duequeue_message
 SET leased_until = :until, lease_token = :token, attempt = min(attempt, 2147483646) + 1
 WHERE id IN (
@@ -63,7 +64,10 @@ WHERE id IN (
     ORDER BY due_at, id
     LIMIT :limit
 )
-RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at;
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, (
+    SELECT old.id FROM duequeue_response AS old
+    WHERE old.kind_id = :kind_id AND old.key = duequeue_message.key
+) AS old_response;
 
 -- name: claim_expired
 -- This leases the expired ones among the messages that are due first, so that one more statement can
@@ -78,7 +82,10 @@ WHERE id IN (
     ) AS first
     WHERE first.expires_at <= :now
 )
-RETURNING id, key, attempt;
+RETURNING id, key, attempt, (
+    SELECT old.id FROM duequeue_response AS old
+    WHERE old.kind_id = :kind_id AND old.key = duequeue_message.key
+) AS old_response;
 
 -- name: remove_messages
 -- This acks, and it is the second half of a burial.
@@ -118,6 +125,66 @@ FROM (
     SELECT * FROM duequeue_buried WHERE kind_id = :kind_id AND key = :key
     ORDER BY id DESC LIMIT 1
 ) AS newest;
+
+-- name: write_responses
+-- A response is either a payload or the reason why there is none.
+INSERT OR REPLACE INTO duequeue_response (kind_id, key, payload, reason, responded_at, expires_at)
+SELECT kind_id, key, :payload, :reason, :now, :expires_at
+FROM duequeue_message WHERE id = :id AND lease_token = :token;
+
+-- name: refuse_messages
+-- This is write_responses for messages that are dropped by their keys.
+INSERT OR REPLACE INTO duequeue_response (kind_id, key, reason, responded_at, expires_at)
+SELECT kind_id, key, :reason, :now, :expires_at
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+
+-- name: find_response
+-- A message in the queue comes first, because then every response is to an earlier one.
+SELECT TRUE AS is_pending, NULL AS payload, NULL AS reason, created_at
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
+UNION ALL
+SELECT FALSE, payload, reason, responded_at FROM duequeue_response
+WHERE kind_id = :kind_id AND key = :key AND expires_at > :now;
+
+-- name: forget_old_responses
+DELETE FROM duequeue_response WHERE kind_id = :kind_id AND key = :key AND id = :id;
+
+-- name: forget_batch_responses
+-- This is forget_old_responses for a micro-batch of Spark, whose messages this transaction has leased.
+DELETE FROM duequeue_response
+WHERE kind_id = :kind_id AND key IN (
+    SELECT message.key
+    FROM duequeue_stream_batch AS batch, json_each(batch.ids) AS leased
+    CROSS JOIN duequeue_message AS message ON message.id = leased.value
+    WHERE
+        batch.kind_id = :kind_id AND batch.consumer = :consumer AND batch.sequence = :sequence
+        AND EXISTS (SELECT 1 FROM duequeue_response WHERE kind_id = :kind_id)
+);
+
+-- name: forget_response
+-- While a message with the key is in the queue, there is no response to it.
+DELETE FROM duequeue_response
+WHERE
+    kind_id = :kind_id AND key = :key AND expires_at > :now
+    AND NOT EXISTS (
+        SELECT 1 FROM duequeue_message AS message
+        WHERE message.kind_id = :kind_id AND message.key = :key
+    );
+
+-- name: forget_all_responses
+DELETE FROM duequeue_response WHERE kind_id = :kind_id;
+
+-- name: sweep_responses
+DELETE FROM duequeue_response
+WHERE id IN (
+    SELECT id FROM duequeue_response
+    WHERE kind_id = :kind_id AND expires_at <= :now
+    ORDER BY expires_at LIMIT :limit
+);
+
+-- name: notify_answered
+-- Nothing needs to be sent, because every commit shows in data_version.
+SELECT :note;
 
 -- name: list_messages
 -- This walks over the index of due times. The prefix is compared in a way that no index serves.
@@ -159,7 +226,7 @@ SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
 WHERE kind_id = :kind_id AND key = :key AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
-DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key RETURNING 1;
 
 -- name: drop_messages
 DELETE FROM duequeue_message WHERE kind_id = :kind_id;
@@ -173,6 +240,16 @@ SELECT
     min(due_at) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS oldest_due_at,
     min(due_at) FILTER (WHERE leased_until <= :now AND due_at > :now) AS next_due_at
 FROM duequeue_message WHERE kind_id = :kind_id;
+
+-- name: count_due
+-- Messages that are not due yet are counted in the index alone, because nobody can hold them.
+SELECT (due_at - :begins_at) / :length AS bucket, count(*) AS messages
+FROM duequeue_message
+WHERE kind_id = :kind_id AND due_at > :now AND due_at < :until
+GROUP BY 1
+UNION ALL
+SELECT -1, count(*) FROM duequeue_message
+WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now;
 
 -- name: next_due
 SELECT due_at FROM duequeue_message
@@ -661,13 +738,12 @@ RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
 
 -- name: open_commit
--- This returns nothing if this batch or a later one is merged already.
+-- This changes nothing if this batch or a later one is merged already.
 INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
 VALUES (:kind_id, :app, :batch, :now)
 ON CONFLICT (kind_id, app) DO UPDATE
 SET batch = excluded.batch, committed_at = excluded.committed_at
-WHERE stored.batch < excluded.batch
-RETURNING batch;
+WHERE stored.batch < excluded.batch;
 
 -- name: last_commit
 SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
@@ -689,9 +765,8 @@ WHERE kind_id = :kind_id AND app = :app;
 SELECT batch, created, updated, ignored FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND app = :app;
 
--- name: take_commit
-DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app
-RETURNING created, updated, ignored;
+-- name: forget_commit
+DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
 
 -- name: forget_stale_commits
 DELETE FROM duequeue_stream_commit

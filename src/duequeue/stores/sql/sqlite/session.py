@@ -30,7 +30,7 @@ from duequeue.stores.sql.sqlite.settings import DEFAULT_MODE
 
 T = TypeVar("T")
 
-QUERIES = load_queries("sqlite")
+QUERIES = load_queries("sqlite") | load_queries("sqlite", "examining.sql")
 # SQLite itself waits this long for another writer. Then the retry policy takes over, so that an
 # interruption never has to wait for long.
 BUSY_SECONDS = 1.0
@@ -42,11 +42,13 @@ NOT_AWAITED = frozenset({"claim_messages"})
 READS = frozenset(
     {
         "find_message",
+        "find_response",
         "list_messages",
         "list_messages_by_key",
         "count_keys",
         "last_burial",
         "count_messages",
+        "count_due",
         "next_due",
         "earliest_due",
         "list_buried",

@@ -1,0 +1,134 @@
+"""Answers to messages, and waiting for them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, TypeVar
+
+from duequeue.clock import ManualClock
+from duequeue.drive.actions import Flow, Listen
+from duequeue.drive.retrying import retrying
+from duequeue.errors import NotAnswered, UndecodablePayload
+from duequeue.flows.arguments import DEFAULT, keep_millis
+from duequeue.flows.context import Context
+from duequeue.instants import nearest_instant, timeout_millis
+from duequeue.leased import LeasedMessage
+from duequeue.message import checked_key, checked_payload
+from duequeue.port.store import Answer, ResponseLook, StoredResponse
+from duequeue.response import Response
+from duequeue.wakeups.bell import Bell
+from duequeue.wakeups.next_look import Outlook, pause_before_next_look
+
+T = TypeVar("T")
+
+
+def answer(
+    context: Context[T], message: LeasedMessage[T], response: object, keep: timedelta | None
+) -> Flow[bool]:
+    """Delete the message, and store the response to it."""
+    if response is DEFAULT:
+        raise ValueError("keep must come with a response, because nothing else is kept")
+    payload = encoded_response(context, message.key, response)
+    kept = context.keep if keep is None else keep_millis(keep)
+    if message.handler_began is not None:
+        message.handler_ended(context.now())
+    now = context.now()
+    return _answer(context, Answer(message.lease, payload, now + kept), now)
+
+
+def _answer(context: Context[T], answer: Answer, now: int) -> Flow[bool]:
+    won = yield from store_answers(context, [answer], now)
+    return bool(won)
+
+
+def encoded_response(context: Context[T], key: str, response: object) -> bytes:
+    """Encode a response, or raise if that is impossible."""
+    try:
+        data = context.response_codec.encode(response)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"the response to {key!r} cannot be encoded: {error}") from error
+    return checked_payload(data, key, "response")
+
+
+def store_answers(context: Context[T], answers: Sequence[Answer], now: int) -> Flow[set[int]]:
+    """Settle and answer messages in one transaction, and wake those who wait for the responses."""
+    sender = context.sender()
+    store = partial(context.store.answer, answers, now, sender=sender)
+    won = yield from context.consume(store)
+    answered = [answer.lease.key for answer in answers if answer.lease.id in won]
+    context.announce_answered(answered, sender)
+    return won
+
+
+def forget_response(context: Context[T], key: str) -> Flow[bool]:
+    """Delete the response of a key."""
+    key = checked_key(key)
+    return context.run(partial(context.store.forget_response, key, context.now()))
+
+
+def response(
+    context: Context[T], key: str, timeout: timedelta | float | None
+) -> Flow[Response | None]:
+    """Return the response of a key, waiting for it if need be."""
+    millis = None if timeout is None else timeout_millis(timeout)
+    return _wait(context, checked_key(key), millis)
+
+
+def _wait(context: Context[T], key: str, timeout: float | None) -> Flow[Response | None]:
+    clock = context.clock
+    with context.awaited.bell(key) as bell:
+        # A clock that is moved by hand wakes those who wait for it.
+        unsubscribe = clock.subscribe(bell.ring_all) if isinstance(clock, ManualClock) else None
+        try:
+            found = yield from _look_until(context, key, bell, timeout)
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+    return None if found is None else _response(context, key, found)
+
+
+def _look_until(
+    context: Context[T], key: str, bell: Bell, timeout: float | None
+) -> Flow[StoredResponse | None]:
+    """Look after each ring of the bell, and every `poll_interval`.
+
+    If the message was there and is gone without a response, none will come.
+    """
+    began, began_at = monotonic(), context.now()
+    gives_up_at = inf if timeout is None else began + timeout / 1000
+    was_pending = False
+    while True:
+        heard = bell.rings
+        is_pending, found = yield from _look(context, key, gives_up_at)
+        if not is_pending and (found is not None or was_pending):
+            return found
+        was_pending = is_pending
+        now = context.now()
+        # As for polls, time passes by the injected clock or by the real one.
+        passed = max((monotonic() - began) * 1000, now - began_at)
+        left = None if timeout is None else timeout - passed
+        next_look = now + context.poll_interval
+        pause = pause_before_next_look(Outlook(now, next_look, left))
+        if pause is None:
+            return None
+        if context.alerts is not None:
+            context.alerts.listen_for_answers(pause)
+        yield Listen(bell, heard, next_look, pause)
+
+
+def _look(context: Context[T], key: str, gives_up_at: float) -> Flow[ResponseLook]:
+    look = partial(context.store.response, key, context.now())
+    return retrying(context.retry, look, gives_up_at=gives_up_at, contact=context.contact)
+
+
+def _response(context: Context[T], key: str, found: StoredResponse) -> Response:
+    if found.payload is None:
+        raise NotAnswered(found.reason or "")
+    try:
+        value: Any = context.response_codec.decode(found.payload)
+    except Exception as error:
+        raise UndecodablePayload(f"the response of {key!r} cannot be decoded: {error!r}") from error
+    return Response(value, nearest_instant(found.responded_at))
