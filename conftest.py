@@ -12,9 +12,13 @@ settings.load_profile("duequeue")
 pytest_plugins = [
     "duequeue.contract.plugin",
     "tests.fixtures.grouping",
+    "tests.fixtures.mariadb",
+    "tests.fixtures.galera",
     "tests.fixtures.memory",
     "tests.fixtures.postgres",
+    "tests.fixtures.http_farm",
     "tests.fixtures.pgbouncer",
+    "tests.fixtures.redis",
     "tests.fixtures.silence",
     "tests.fixtures.spark",
 ]

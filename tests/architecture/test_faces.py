@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import duequeue
+from duequeue.timers import AsyncDelayQueue, DelayQueue
 from tests.architecture.test_public_names import members_of
 
 FACES = [
     pytest.param(getattr(duequeue, name), getattr(duequeue, f"Async{name}"), id=name)
     for name in duequeue.__all__
     if f"Async{name}" in duequeue.__all__
-]
+] + [pytest.param(DelayQueue, AsyncDelayQueue, id="DelayQueue")]
 
 # What these return is awaited instead, or does the awaiting.
 NOT_AWAITED = {"open", "within", "consume", "handler"}

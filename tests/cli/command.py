@@ -31,7 +31,9 @@ def run(
 
 
 def environment(url: str | None) -> dict[str, str]:
-    given = {name: value for name, value in os.environ.items() if name != "DUEQUEUE_URL"}
+    given = {name: each for name, each in os.environ.items() if not name.startswith("DUEQUEUE_")}
+    given["XDG_CONFIG_HOME"] = os.devnull  # the defaults of the tester must not count
+    given["MPLCONFIGDIR"] = str(Path(sys.prefix) / "matplotlib")  # which it would look for there
     return given if url is None else given | {"DUEQUEUE_URL": url}
 
 

@@ -99,8 +99,8 @@ def running(spark: SparkSession) -> Iterator[Running]:
 def parsed(*arguments: str) -> Namespace:
     """Parse the arguments of a job, as the command does."""
     parser = ArgumentParser()
-    pipeline.add_to(parser.add_subparsers())
-    return parser.parse_args(["pipeline", *arguments])
+    pipeline.add_arguments(parser)
+    return parser.parse_args(arguments)
 
 
 def test_a_signal_cancels_what_spark_does(running: Running, told_to_stop: Signals) -> None:

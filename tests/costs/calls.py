@@ -40,6 +40,20 @@ def batches(queue: Queue[Any]) -> list[Call]:
     return [partial(queue.offer_batch, chunk(lap)) for lap in range(LAPS)]
 
 
+def large_batches(queue: Queue[Any]) -> list[Call]:
+    return _batches_of(1000, queue)
+
+
+def batches_of_501(queue: Queue[Any]) -> list[Call]:
+    """Where a statement takes 500 messages, the last one gets a statement of its own."""
+    return _batches_of(501, queue)
+
+
+def _batches_of(many: int, queue: Queue[Any]) -> list[Call]:
+    laps = [[Message(f"{lap}-{n}", PAYLOAD, DAY) for n in range(many)] for lap in range(LAPS)]
+    return [partial(queue.offer_batch, lap) for lap in laps]
+
+
 def polls(queue: Queue[Any]) -> list[Call]:
     return [queue.try_poll] * LAPS
 

@@ -9,6 +9,7 @@ DOCS = ROOT / "docs"
 RUNNABLE = [
     ROOT / "README.md",
     *sorted(DOCS.glob("*tutorial.md")),
+    DOCS / "timers.md",
     *sorted(DOCS.glob("guides/*.md")),
 ]
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])

@@ -15,6 +15,7 @@ from duequeue import (
     AsyncDelivery,
     AsyncQueue,
     BoundHandler,
+    Bucket,
     BurialNotice,
     Buried,
     BuriedMessage,
@@ -49,6 +50,7 @@ from duequeue import (
 from duequeue.pipeline import Delivered, Ingested, Received, ToQueue, deliver, ingest
 from duequeue.spark import OfferCounts, local_session, offer
 from duequeue.telemetry import instrument
+from duequeue.timers import AsyncDelayQueue, DelayQueue, HashedWheel, HeapTimer, Timer
 
 URL = "memory:"
 MINUTE = timedelta(minutes=1)
@@ -147,6 +149,7 @@ def a_message_has_the_payload(queue: Queue[Order]) -> None:
     assert_type(queue.offer_batch([message]), list[OfferOutcome])
     assert_type(queue.ack_many([queue.poll()]), int)
     assert_type(queue.stats(), QueueStats)
+    assert_type(queue.forecast(), list[Bucket])
     assert_type(queue.history(), list[Settled])
     if found := queue.read("order-7"):
         assert_type(found, Snapshot[Order])
@@ -359,3 +362,26 @@ async def awaited_handlers(queue: AsyncQueue[Order]) -> None:
     daily = Daily(["07:00"])
     handle = await queue.cron.install_daily_schedule("report", daily, order_at)
     assert_type(handle, AsyncCronHandle)
+
+
+def timers() -> None:
+    timer = HeapTimer[str]()
+    assert_type(timer.schedule(1, "a"), int)
+    assert_type(timer.advance(1), list[str])
+    assert_type(timer.first(1), tuple[int, str] | None)
+    assert_type(timer.next_due(), int | None)
+    same: Timer[str] = timer
+    assert_type(same.cancel(1), bool)
+    queue = DelayQueue[str](timer=HashedWheel())
+    assert_type(queue.put("a", MINUTE), int)
+    assert_type(queue.take(), str)
+    assert_type(queue.poll(MINUTE), str | None)
+    assert_type(queue.peek(), str | None)
+    assert_type(queue.drain(), list[str])
+
+
+async def awaited_delays(queue: AsyncDelayQueue[str]) -> None:
+    assert_type(await queue.put("a", MINUTE), int)
+    assert_type(await queue.take(), str)
+    assert_type(await queue.poll(MINUTE), str | None)
+    assert_type(await queue.drain(), list[str])

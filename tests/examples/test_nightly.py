@@ -5,7 +5,6 @@ the tests show that the file can be imported and that its commands are right, bu
 runs it.
 """
 
-import argparse
 import runpy
 import shlex
 import sys
@@ -15,7 +14,7 @@ from typing import Any, Self
 
 import pytest
 
-from duequeue.cli import pipeline
+from duequeue.cli.parsing import parser_for
 
 NIGHTLY = Path(__file__).parents[2] / "examples" / "nightly"
 
@@ -47,9 +46,7 @@ def check(command: str) -> None:
     """Check a command with our own parser, which exits if an argument is wrong."""
     name, *arguments = shlex.split(command)
     assert name == "duequeue"
-    parser = argparse.ArgumentParser()
-    pipeline.add_to(parser.add_subparsers())
-    parser.parse_args(arguments)
+    parser_for(arguments[:1]).parse_args(arguments)
 
 
 def test_the_dag_archives_and_then_reports(monkeypatch: pytest.MonkeyPatch) -> None:

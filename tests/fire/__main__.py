@@ -16,10 +16,11 @@ from pathlib import Path
 from random import Random
 
 from tests.fire.checker import check
+from tests.fire.ground import Ground
 from tests.fire.mutants import MUTANTS
 from tests.fire.report import Tally, table
 from tests.fire.rounds import Outcome, Round, run_round
-from tests.fire.stores import STORES, Ground
+from tests.fire.stores import STORES
 from tests.fire.tours import take_tour
 
 ROUND_SECONDS = 20.0

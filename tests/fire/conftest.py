@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fire.ground import Ground
+from tests.fire.mariadb_ground import MariadbGround
 from tests.fire.proxy import Proxy
-from tests.fire.stores import STORES, Ground, PostgresGround
+from tests.fire.stores import STORES, PostgresGround
+from tests.fixtures.mariadb import MariaDBServer, OwnMariaDBServer
 from tests.fixtures.postgres import OwnPostgresServer, PostgresServer
 
 
@@ -31,3 +34,18 @@ def memory_ground(tmp_path: Path) -> Iterator[Ground]:
     """The memory of one process."""
     with STORES["memory"].ground(tmp_path) as ground:
         yield ground
+
+
+@pytest.fixture
+def redis_ground(tmp_path: Path) -> Iterator[Ground]:
+    """A server that writes every change to its disk, behind a network that tests may cut."""
+    with STORES["redis"].ground(tmp_path) as ground:
+        yield ground
+
+
+@pytest.fixture
+def mariadb_ground(frail_mariadb: MariaDBServer) -> Iterator[Ground]:
+    """The server that tests may crash, behind a network that they may cut."""
+    assert isinstance(frail_mariadb, OwnMariaDBServer)
+    with closing(Proxy(frail_mariadb.admin_url)) as proxy:
+        yield MariadbGround(frail_mariadb, proxy)

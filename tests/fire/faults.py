@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.fire.crew import Crew
-from tests.fire.stores import Ground
+from tests.fire.ground import Ground
 
 # The clocks of these actors are left alone. A cron takes its instants from its clock, and the other
 # one moves its own.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop
 from typing import Any
 
 from duequeue.drive.steps import at_once
@@ -11,7 +10,8 @@ from duequeue.stores.memory.settling import MemorySettling
 from duequeue.stores.memory.store import MemoryStore
 from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 from duequeue.stores.sql.catalogue import load_queries
-from duequeue.stores.sql.settling import Settling
+from duequeue.stores.sql.commands import QueryEach
+from duequeue.stores.sql.settling import LEASE, Settling, pairs
 from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.sql.watermark import Watermark
 
@@ -44,12 +44,11 @@ def rewritten(query: str, **texts: str) -> Callable[[], None]:
     return change
 
 
-def _bury_without_removing(_: Settling, burials: Sequence[Burial], now: int) -> Any:
-    yield from ()
-    return [(burial.lease.id,) for burial in burials]
+def _find_instead_of_removing(_: Settling, burials: Sequence[Burial], __: int) -> QueryEach:
+    return QueryEach("find_held", {}, LEASE, pairs([burial.lease for burial in burials]))
 
 
-def _bury_without_keeping(store: SqlStore, burials: Sequence[Burial], now: int) -> Any:
+def _bury_without_keeping(store: SqlStore, burials: Sequence[Burial], now: int, **_: Any) -> Any:
     return (yield from store.ack([burial.lease for burial in burials], now))
 
 
@@ -101,7 +100,9 @@ SQL_CHANGES: Mapping[str, Callable[[], None]] = {
     "an equal offer updates": reworded(
         "offer_messages", "stored.payload != excluded.payload OR", "0 = 0 OR"
     ),
-    "bury does not remove": lambda: setattr(Settling, "bury", _bury_without_removing),
+    "bury does not remove": lambda: setattr(
+        Settling, "_removal_of_parked", _find_instead_of_removing
+    ),
     "bury does not keep": lambda: setattr(SqlStore, "bury", _bury_without_keeping),
     "revive leaves the burial": reworded("forget_burials", "WHERE id =", "WHERE 0 = 1 AND id ="),
     "revive ignores the id": reworded(
@@ -132,18 +133,16 @@ _take_due = MemoryTable.take_due
 
 def _take_leased_too(table: MemoryTable, now: int) -> MemoryMessage | None:
     table._free_ended(LATER_THAN_ALL)  # noqa: SLF001 - the bug is inside
-    entry = table._first(table._waiting)  # noqa: SLF001 - likewise
-    if entry is None or entry.due_at > now:
-        return None
-    heappop(table._waiting)  # noqa: SLF001 - likewise
-    return entry
+    found = table._waiting.first(now)  # noqa: SLF001 - likewise
+    return None if found is None else found[1]
 
 
 def _hold_without_token(
     store: MemoryStore, leases: Sequence[Lease]
 ) -> list[tuple[MemoryMessage, Lease]]:
-    by_id = store._table.by_id  # noqa: SLF001 - the bug is inside
-    return [(by_id[lease.id], lease) for lease in leases if lease.id in by_id]
+    by_key = store._table.by_key  # noqa: SLF001 - the bug is inside
+    found = [(by_key.get(lease.key), lease) for lease in leases]
+    return [(entry, lease) for entry, lease in found if entry and entry.id == lease.id]
 
 
 def _leave_buried(_: MemorySettling, entry: MemoryMessage, *facts: Any) -> int:
@@ -151,7 +150,7 @@ def _leave_buried(_: MemorySettling, entry: MemoryMessage, *facts: Any) -> int:
 
 
 @at_once
-def _bury_nowhere(store: MemoryStore, burials: Sequence[Burial], now: int) -> set[int]:
+def _bury_nowhere(store: MemoryStore, burials: Sequence[Burial], now: int, **_: Any) -> set[int]:
     held = store._held([burial.lease for burial in burials])  # noqa: SLF001 - as above
     return {store._settling.ack(entry, lease, now) for entry, lease in held}  # noqa: SLF001
 

@@ -13,9 +13,9 @@ from tests.fire.checker import Verdict, check
 from tests.fire.crew import crew_of
 from tests.fire.draining import TICKS
 from tests.fire.faults import Scene
+from tests.fire.ground import Ground
 from tests.fire.nemesis import Nemesis
 from tests.fire.recorder import Recorder
-from tests.fire.stores import Ground
 
 LEASE = 1500
 PERIOD = 250

@@ -16,46 +16,15 @@ import psycopg
 
 from duequeue import Queue
 from tests.fire.disks import Disk, small_disk
+from tests.fire.ground import Ground
+from tests.fire.mariadb_ground import mariadb_ground
 from tests.fire.proxy import Proxy
 from tests.fixtures.postgres import SETTINGS, OwnPostgresServer, own_server
+from tests.fixtures.redis_server import DATABASES, RedisServer, running, valkey_9
 
 SQLITE_MEGABYTES = 64
 POSTGRES_MEGABYTES = 1024
 ANSWERS_WITHIN = 60
-
-
-class Ground:
-    """A place for rounds: an address for the workers, and the parts that faults can break."""
-
-    # Whether a reply can be lost between the store and a worker, which then tries again.
-    has_network = False
-    # Whether several processes can reach the store.
-    is_shared = True
-
-    def fresh_url(self) -> str:
-        """Return the URL of an empty store."""
-        raise NotImplementedError
-
-    @property
-    def disk(self) -> Disk | None:
-        """The disk of the store, if it can be filled."""
-        return None
-
-    @property
-    def proxy(self) -> Proxy:
-        """The network to the store."""
-        raise NotImplementedError
-
-    def crash(self) -> None:
-        """End the server without a warning, and start it again."""
-        raise NotImplementedError
-
-    def revive(self) -> None:
-        """Make sure that a server that gave up runs again."""
-
-    def hold(self) -> AbstractContextManager[object]:
-        """Let another program's transaction hold what the workers need."""
-        raise NotImplementedError
 
 
 class MemoryGround(Ground):
@@ -146,6 +115,27 @@ class PostgresGround(Ground):
             connection.rollback()
 
 
+class RedisGround(Ground):
+    """A server of our own, behind a network of our own."""
+
+    has_network = True
+
+    def __init__(self, server: RedisServer, proxy: Proxy) -> None:
+        self._server = server
+        self._proxy = proxy
+
+    def fresh_url(self) -> str:
+        return self._proxy.through(self._server.fresh_url())
+
+    @property
+    def proxy(self) -> Proxy:
+        return self._proxy
+
+    def crash(self) -> None:
+        self._server.kill()
+        self._server.start()
+
+
 @contextmanager
 def memory_ground(folder: Path) -> Iterator[Ground]:
     yield MemoryGround()
@@ -171,6 +161,17 @@ def postgres_ground(folder: Path) -> Iterator[Ground]:
         yield PostgresGround(server, proxy, disk)
 
 
+@contextmanager
+def redis_ground(folder: Path) -> Iterator[Ground]:
+    # If the disk is slow, a server that is synchronized every second writes up to two seconds late.
+    options = ("--appendonly", "yes", "--appendfsync", "always", "--databases", str(DATABASES))
+    with (
+        running(valkey_9(), *options) as server,
+        closing(Proxy(server.url())) as proxy,
+    ):
+        yield RedisGround(server, proxy)
+
+
 @dataclass(frozen=True)
 class StoreEntry:
     """How to make the ground for a store, and the names of the faults that apply to it."""
@@ -186,4 +187,8 @@ STORES: Mapping[str, StoreEntry] = {
         postgres_ground,
         ("kill", "pause", "clock", "lock", "crash", "cut", "black hole", "disk full"),
     ),
+    "mariadb": StoreEntry(
+        mariadb_ground, ("kill", "pause", "clock", "lock", "crash", "cut", "black hole")
+    ),
+    "redis": StoreEntry(redis_ground, ("kill", "pause", "clock", "crash", "cut", "black hole")),
 }

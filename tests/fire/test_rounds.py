@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fire.ground import Ground
 from tests.fire.rounds import Round, run_round
-from tests.fire.stores import Ground
 
 SEED = 13
 
@@ -38,3 +38,11 @@ def test_a_full_disk(sqlite_ground: Ground, tmp_path: Path) -> None:
 
 def test_postgres(postgres_ground: Ground, tmp_path: Path) -> None:
     burn(postgres_ground, ["kill", "crash", "cut", "black hole", "lock", "clock"], tmp_path)
+
+
+def test_mariadb(mariadb_ground: Ground, tmp_path: Path) -> None:
+    burn(mariadb_ground, ["kill", "crash", "cut", "black hole", "lock", "clock"], tmp_path)
+
+
+def test_redis(redis_ground: Ground, tmp_path: Path) -> None:
+    burn(redis_ground, ["kill", "crash", "cut", "black hole", "pause", "clock"], tmp_path)

@@ -4,12 +4,15 @@ from functools import partial
 from itertools import count
 
 import pytest
+import redis
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from duequeue.contract.faces import face_named
+from duequeue.contract.phrases import PickyCodec
 from tests.fixtures.stores import fresh_url
 from tests.model.walk import Pair, Walk
+from tests.redis.structure import check_structure
 
 
 @pytest.mark.parametrize(
@@ -19,6 +22,12 @@ from tests.model.walk import Pair, Walk
         ("sqlite", "async", 20),
         ("postgres", "sync", 25),
         ("postgres", "async", 10),
+        ("mariadb", "sync", 25),
+        ("mariadb", "async", 10),
+        ("redis", "sync", 100),
+        ("redis", "async", 20),
+        ("http", "sync", 15),
+        ("http", "async", 10),
     ],
 )
 def test_a_store_agrees_with_memory(
@@ -34,7 +43,14 @@ def test_a_store_agrees_with_memory(
 
     class WalkOfItsOwn(Walk):
         def __init__(self) -> None:
-            super().__init__(partial(open_pair, f"walk {next(numbers)}"))
+            self.name = f"walk {next(numbers)}"
+            super().__init__(partial(open_pair, self.name))
+
+        def teardown(self) -> None:
+            if store == "redis":
+                with redis.Redis.from_url(urls[0], protocol=2) as client:
+                    check_structure(client, f"{self.name}|{PickyCodec.type_name}")
+            super().teardown()
 
     run_state_machine_as_test(
         WalkOfItsOwn,

@@ -19,12 +19,14 @@ from duequeue.pipeline.archiving.batches import Batches, Manifest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
 from duequeue.pipeline.history_source import HistoryPartition, HistoryReader, IdRange, id_ranges
+from tests.fixtures.stores import on_every_bulk_store
 from tests.pipeline.settling import in_archive, in_database, settle
 
 DAY = timedelta(days=1)
 FIRST = "2026-03-01"
 
 
+@on_every_bulk_store
 def test_days_that_are_over_move_into_the_archive(
     spark: SparkSession, url: str, queue: Queue[Any], folder: Path, clock: ManualClock
 ) -> None:
@@ -89,6 +91,7 @@ def test_today_is_left_alone_unless_asked_for(
     assert in_database(url) == []
 
 
+@on_every_bulk_store
 def test_what_is_settled_meanwhile_is_not_lost(
     spark: SparkSession,
     url: str,
@@ -110,6 +113,7 @@ def test_what_is_settled_meanwhile_is_not_lost(
     assert in_database(url) == ["meanwhile"]
 
 
+@on_every_bulk_store
 def test_rows_that_come_late_for_a_day_follow(
     spark: SparkSession,
     url: str,
@@ -251,7 +255,7 @@ def test_parts_of_a_day_have_each_row_once(url: str, queue: Queue[Any]) -> None:
     settle(queue, *keys)
     with History.open(url) as history:
         bounds = history.day_bounds(START.date())
-    reader = HistoryReader(url, START.date(), bounds)
+    reader = HistoryReader(url, START.date(), bounds, ["key"])
     ranges = id_ranges(bounds, most_rows=10)
     assert len(ranges) == 3
     found = [

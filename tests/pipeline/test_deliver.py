@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from duequeue import Backoff, Bury, Message, Outcome, Queue
 from duequeue.pipeline import Delivered, Received, ToQueue, deliver
+from tests.fixtures.stores import on_every_bulk_store
 from tests.spark.frames import PAST, session_in
 
 
@@ -25,6 +26,7 @@ def fill(url: str, count: int, first: int = 0) -> None:
         queue.offer_batch(Message(f"k{number}", {"n": number}, PAST) for number in numbers)
 
 
+@on_every_bulk_store
 def test_each_message_has_its_own_outcome(
     spark: SparkSession, url: str, checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ class Unchecked(BytesCodec):
     type_name = "json"
 
 
-@pytest.fixture(params=["sqlite to postgres", "postgres to sqlite"])
+@pytest.fixture(params=["sqlite to postgres", "postgres to mariadb", "mariadb to sqlite"])
 def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
     """Each direction."""
     source, _, target = request.param.partition(" to ")

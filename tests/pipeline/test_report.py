@@ -16,6 +16,7 @@ from duequeue import History, ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.pipeline import archive, report
 from duequeue.pipeline.reporting import job as reporting
+from tests.fixtures.stores import on_every_bulk_store
 from tests.pipeline.settling import in_database, settle
 
 NEXT_DAY = START + timedelta(days=1)
@@ -75,6 +76,7 @@ def table(folder: Path, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+@on_every_bulk_store
 def test_archive_and_database_together_count_each_row_once(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path, clock: ManualClock
 ) -> None:

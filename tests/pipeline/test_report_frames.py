@@ -9,7 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from duequeue import ScheduledHour
 from duequeue.pipeline.reporting.frames import (
     HOUR,
+    PERCENTILES,
+    SPANS,
     by_attempts,
+    counts,
     facts,
     in_steps,
     measured,
@@ -56,7 +59,7 @@ def counted(spark: SparkSession) -> DataFrame:
         settled("invoices", late=7, handling=0),
         settled("invoices", late=7, handling=None),
     ]
-    return in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR)
+    return counts(in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR))
 
 
 def found(frame: DataFrame, *order: str) -> list[dict[str, Any]]:
@@ -109,6 +112,52 @@ def test_nothing_at_all(counted: DataFrame) -> None:
     (total,) = found(measured(counted.where("false")))
     assert (total["settled"], total["redeliveries"], total["late_p50"]) == (0, 0, None)
     assert found(by_attempts(counted.where("false"))) == []
+
+
+def test_long_spans_have_four_digits_and_the_longest_has_all(spark: SparkSession) -> None:
+    rows = [settled(late=late, handling=None) for late in (9_999, 12_345, 98_765_432, 99_999_999)]
+    frame = counts(in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR))
+    (total,) = found(measured(frame))
+    values = sorted(row["late_about"] for row in found(frame) if row["late_about"] is not None)
+    assert values == [9_999, 12_340, 98_760_000, 99_990_000]
+    assert (total["settled"], total["late_max"]) == (4, 99_999_999)
+    assert [total[f"late_{label}"] for label in PERCENTILES] == [12_340, 99_990_000, 99_990_000]
+
+
+def test_a_percentile_of_few_messages_is_a_value_that_one_of_them_had(spark: SparkSession) -> None:
+    rows = [
+        settled("two", late=0, handling=1),
+        settled("two", late=100_000, handling=70),
+        *(settled("ten", late=late, handling=None) for late in range(10, 0, -1)),
+        settled("hours", late=30, handling=None),
+        settled("hours", late=20, handling=None, at=NOON + HOUR),
+        settled("hours", late=20, handling=None, at=NOON + 2 * HOUR),
+        settled("early", late=-5, handling=None),
+    ]
+    frame = counts(in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR))
+    names = [f"{span}_{label}" for span in SPANS for label in PERCENTILES]
+    values = {
+        row["queue"]: [row[name] for name in names] for row in found(measured(frame, "queue"))
+    }
+    assert values == {
+        "two": [0, 100_000, 100_000, 1, 70, 70],
+        "ten": [5, 9, 10, None, None, None],
+        "hours": [20, 30, 30, None, None, None],
+        "early": [-5, -5, -5, None, None, None],
+    }
+    (total,) = found(measured(frame))
+    assert [total[name] for name in names] == [6, 30, 100_000, 1, 70, 70]
+
+
+def test_percentiles_are_nearest_ranks_in_groups_of_any_size(spark: SparkSession) -> None:
+    spans = {size: [7 * place % 211 for place in range(size)] for size in range(1, 211)}
+    rows = [settled(f"{size}", late=late) for size, lates in spans.items() for late in lates]
+    frame = counts(in_steps(facts(spark.createDataFrame(rows, SCHEMA)), HOUR))
+    for row in found(measured(frame, "queue")):
+        lates = sorted(spans[int(row["queue"])])
+        for label, percent in PERCENTILES.items():
+            rank = -(-len(lates) * percent // 100)
+            assert row[f"late_{label}"] == lates[rank - 1], (row["queue"], label)
 
 
 def test_attempts(counted: DataFrame) -> None:

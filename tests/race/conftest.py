@@ -10,6 +10,8 @@ import pytest
 
 from duequeue import ManualClock
 from duequeue.contract.faces import QueueFace, SyncFace
+from tests.fixtures.mariadb import MariaDBServer
+from tests.fixtures.postgres import PostgresServer
 from tests.race.crew import Crew, Hand
 
 
@@ -19,7 +21,7 @@ class OpenRival(Protocol):
     def __call__(self, url: str | None = None, **options: Any) -> QueueFace: ...
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb", "redis", "http"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has connections to race on."""
     return str(request.param)
@@ -35,6 +37,21 @@ def open_rival(store_url: str, clock: ManualClock) -> Iterator[OpenRival]:
             return opened.enter_context(queue)
 
         yield open_one
+
+
+@pytest.fixture(params=["frail_server", "frail_mariadb"])
+def stoppable(request: pytest.FixtureRequest) -> PostgresServer | MariaDBServer:
+    """Each server of a database that may be stopped."""
+    server: PostgresServer | MariaDBServer = request.getfixturevalue(request.param)
+    return server
+
+
+@pytest.fixture
+def frail_url(stoppable: PostgresServer | MariaDBServer) -> Iterator[str]:
+    """A database on it."""
+    url = stoppable.create_database()
+    yield url
+    stoppable.drop_database(url)
 
 
 @pytest.fixture(scope="session")

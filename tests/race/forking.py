@@ -14,7 +14,7 @@ import pytest
 from duequeue import AsyncQueue, History, Queue, QueueClosed, RetryPolicy
 from tests.race.together import PATIENCE
 
-PATIENT_LOOKS = timedelta(days=1)  # whoever is not woken comes too late
+PATIENT_LOOKS = timedelta(days=1)  # a poll that is not woken comes too late
 HOUR = timedelta(hours=1)
 HANGS_AFTER = PATIENCE / 2
 
@@ -46,7 +46,7 @@ def blocking(url: str) -> None:
     """The child can neither use nor break what is its parent's, and its own queue works."""
     heard, told = os.pipe()
     with Queue[int].open(url, "orders", retry=RetryPolicy.never()) as queue:
-        assert queue.poll(0.01) is None  # whoever waits has a thread that listens
+        assert queue.poll(0.01) is None  # a poll that waits has a thread that listens
         consumer = queue.consume(print)
 
         def child() -> None:

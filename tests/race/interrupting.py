@@ -14,9 +14,12 @@ from typing import Any, Self
 
 from duequeue import Queue, RetryPolicy
 from duequeue.contract.phrases import SECOND
-from duequeue.stores.sql import postgres
+from duequeue.stores import redis
+from duequeue.stores.sql import mariadb, pooling, postgres
 
-PACKAGE = str(Path(postgres.__file__).parent)
+PACKAGES = tuple(
+    str(Path(str(store.__file__)).parent) for store in (pooling, postgres, mariadb, redis)
+)
 # After these instructions, Python lets a signal handler run, whose exception then strikes.
 INTERRUPTIBLE = ("CALL", "RESUME", "JUMP_BACKWARD")
 IMPATIENT = RetryPolicy(budget=3 * SECOND)
@@ -31,10 +34,11 @@ class TimeIsUp(BaseException):
 
 
 class Interrupter:
-    """Raises once, at the moment of that number in the code of the PostgreSQL store."""
+    """Raises once, at the moment of that number in the code of these packages."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, packages: tuple[str, ...] = PACKAGES) -> None:
         self._left = number
+        self._packages = packages
         self._last: dict[FrameType, int | None] = {}
         self.struck = False
 
@@ -49,7 +53,7 @@ class Interrupter:
         self._last.clear()
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if self.struck or not frame.f_code.co_filename.startswith(PACKAGE):
+        if self.struck or not frame.f_code.co_filename.startswith(self._packages):
             return None
         frame.f_trace_opcodes = True
         if event == "exception":  # what handles it begins without an interrupt
@@ -117,15 +121,25 @@ def _call_until(interrupts: int, call: Callable[[int], None]) -> int:
     return seen
 
 
+class Alarm:
+    """Whether an alarm may interrupt; a lock could be interrupted itself."""
+
+    may_strike = False
+
+
 def _within_alarm(queue: Queue[int], number: int) -> None:
+    Alarm.may_strike = True
     signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0002, 0.006))  # noqa: S311 - no secret
     offer_poll_ack(queue, number)
+    Alarm.may_strike = False  # one that comes now would strike where nobody expects it
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _time_is_up(*_: Any) -> None:
-    raise TimeIsUp
+    if Alarm.may_strike:
+        raise TimeIsUp
 
 
 def _press(*_: Any) -> None:
-    signal.raise_signal(signal.SIGINT)
+    if Alarm.may_strike:
+        signal.raise_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ from duequeue import ManualClock, Message, OfferOutcome, RetryPolicy
 from duequeue.contract.faces import DeliveryFace, QueueFace, SyncFace
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY
-from duequeue.flows.offering import CHUNK_MESSAGES
+from duequeue.flows.chunking import CHUNK_MESSAGES
 from tests.race.worker import tell
 
 FAIR_LOOKS = 100

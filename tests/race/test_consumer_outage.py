@@ -1,4 +1,4 @@
-"""PostgreSQL is restarted under busy consumers: they go on, and nothing is lost."""
+"""A server is restarted under busy consumers: they go on, and nothing is lost."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -14,17 +14,10 @@ from duequeue import Message, RetryPolicy
 from duequeue.contract.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
+from tests.fixtures.mariadb import MariaDBServer
 from tests.fixtures.postgres import PostgresServer, StopMode
 
 WORKERS = 4
-
-
-@pytest.fixture
-def frail_url(frail_server: PostgresServer) -> Iterator[str]:
-    """A database on the server that may be stopped."""
-    url = frail_server.create_database()
-    yield url
-    frail_server.drop_database(url)
 
 
 @contextmanager
@@ -50,7 +43,7 @@ def consuming(
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_busy_consumers_outlive_a_restart(
-    frail_server: PostgresServer,
+    stoppable: PostgresServer | MariaDBServer,
     frail_url: str,
     face: Face,
     loop_thread: LoopThread,
@@ -65,7 +58,7 @@ def test_busy_consumers_outlive_a_restart(
             worker = consuming(frail_url, face, loop_thread, lambda each: handled.add(each.key))
             working.enter_context(worker)
         until(lambda: len(handled) >= 400)
-        frail_server.restart(mode)
+        stoppable.restart(mode)
         queue.offer_batch([Message(key, 1) for key in later])
         until(lambda: queue.stats().total == 0)
     assert handled == {*keys, *later}
@@ -73,7 +66,7 @@ def test_busy_consumers_outlive_a_restart(
 
 @pytest.mark.parametrize("grace", [timedelta(0), SECOND / 100], ids=repr)
 def test_a_stop_does_not_wait_for_a_server_that_is_gone(
-    frail_server: PostgresServer,
+    stoppable: PostgresServer | MariaDBServer,
     frail_url: str,
     face: Face,
     loop_thread: LoopThread,
@@ -97,6 +90,6 @@ def test_a_stop_does_not_wait_for_a_server_that_is_gone(
         else:
             consumer = queue.consume(handle, concurrency=1)
         assert running.wait(PATIENCE)
-        with frail_server.stopped():
+        with stoppable.stopped():
             in_background(partial(consumer.stop, grace)).result(PATIENCE)
         goes_on.set()

@@ -5,7 +5,7 @@ from functools import partial
 from duequeue import ManualClock, Message
 from duequeue.contract.faces import DeliveryFace
 from duequeue.contract.phrases import DEFAULT_LEASE, MILLISECOND
-from duequeue.flows.offering import CHUNK_MESSAGES
+from duequeue.flows.chunking import CHUNK_MESSAGES
 from tests.race.conftest import OpenRival
 from tests.race.crew import Hand
 from tests.race.parts import consume, offer_endlessly

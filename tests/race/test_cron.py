@@ -74,8 +74,10 @@ def test_of_two_configurations_one_wins_and_the_other_stops(
 
 
 def test_killed_between_any_two_steps_of_an_installation(
-    open_rival: OpenRival, store_url: str
+    open_rival: OpenRival, store: str, store_url: str
 ) -> None:
+    if store == "http":
+        pytest.skip("over HTTP an installation is one request, and its steps are the server's")
     queue = open_rival()
     new = ConfigHash.of(Every(MINUTE))
     survived = False
@@ -88,7 +90,10 @@ def test_killed_between_any_two_steps_of_an_installation(
         survived = survives(partial(install_and_die, store_url, prefix, commands))
         there = [key for key in before + everything if queue.contains(key)]
         installed = {each.prefix: each.config_hash for each in queue.cron.list()}[prefix]
-        assert (there, installed) == ((everything, new) if survived else (before, ONE))
+        # On Redis the last command is the commit, and whoever dies after it has installed.
+        whole = [(everything, new)] if survived else [(before, ONE)]
+        whole += [(everything, new)] * (store == "redis")
+        assert (there, installed) in whole
         assert queue.stats().total == len(there)
 
         queue.cron.install_periodic_tick(prefix, MINUTE, "hello").close()
@@ -97,7 +102,7 @@ def test_killed_between_any_two_steps_of_an_installation(
         assert queue.cron.uninstall_tick(new, prefix) == len(everything)
         if survived:
             break
-    assert commands > 8
+    assert commands > (2 if store == "redis" else 8)
 
 
 def survives(call: Callable[[], object]) -> bool:

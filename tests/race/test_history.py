@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from duequeue import ManualClock, Queue
+from duequeue import History, ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from tests.race.crew import Crew
@@ -60,6 +60,19 @@ def test_days_are_removed_while_two_processes_settle_there(
     assert len(one) + len(two) == ROWS
     assert Counter(archived) == Counter([*one, *two])
     assert rows_of(admin) == Counter()
+
+
+def test_days_are_removed_from_redis_while_two_processes_settle_there(
+    redis_url: str, crew: Crew
+) -> None:
+    Queue.open(redis_url, "orders", history=True).close()
+    settle = [partial(settle_over_days, redis_url, name, ROUNDS) for name in ("one", "two")]
+    archive = partial(archive_until, redis_url, START + 400 * DAY, ROWS)
+    one, two, archived = crew.together([*settle, archive])
+    assert len(one) + len(two) == ROWS
+    assert Counter(archived) == Counter([*one, *two])
+    with History.open(redis_url) as history:
+        assert history.days() == []
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])

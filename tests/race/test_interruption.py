@@ -148,7 +148,7 @@ def test_a_time_limit_ends_a_batch_of_two_statements(
     assert bystander.offer("afterwards", 1) is CREATED
 
 
-@on_postgres
+@pytest.mark.parametrize("store", ["postgres", "redis"], indirect=True)
 @pytest.mark.parametrize(
     "interrupt",
     [

@@ -1,6 +1,6 @@
 """A server that does not answer: every call ends in time, says why, and works again afterwards."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -14,7 +14,8 @@ from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face, LoopThread, QueueFace
 from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.sql.postgres import pool, pool_async, watchdog
+from duequeue.stores.sql.pooling import pool, pool_async, watchdog
+from tests.fixtures.mariadb import connected
 from tests.fixtures.silence import Silence
 from tests.race.holding import holding
 
@@ -24,7 +25,12 @@ ONE_TRY = 2.0
 AFTER_ONE_TRY = ONE_TRY + 1.5  # the first try is over, and the second one is not
 SLACK = 2.5  # seconds for a busy machine
 
-in_a_black_hole = pytest.mark.parametrize("silence", ["black hole"], indirect=True)
+in_a_black_hole = pytest.mark.parametrize(
+    "silence", ["black hole", "black hole to MariaDB", "black hole to Redis"], indirect=True
+)
+with_a_pool_in_a_black_hole = pytest.mark.parametrize(
+    "silence", ["black hole", "black hole to MariaDB"], indirect=True
+)
 
 
 @contextmanager
@@ -67,8 +73,11 @@ def test_a_poll_with_a_timeout(silence: Silence, queue: QueueFace) -> None:
 
 @in_a_black_hole
 def test_opening(silence: Silence, face: Face) -> None:
-    url = f"{silence.url}?connect_timeout=2"
-    with silent(silence), ends_within(2), pytest.raises(StoreUnavailable):
+    # Redis has five seconds to connect.
+    on_redis = silence.url.startswith("redis:")
+    url = silence.url if on_redis else f"{silence.url}?connect_timeout=2"
+    limit = ends_within(5 if on_redis else 2)
+    with silent(silence), limit, pytest.raises(StoreUnavailable):
         face.open(url, "orders", retry=RetryPolicy(budget=BUDGET)).close()
     face.open(silence.url, "orders").close()
 
@@ -134,7 +143,7 @@ def probes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "PROBE_SECONDS", 2)
 
 
-@in_a_black_hole
+@with_a_pool_in_a_black_hole
 @pytest.mark.usefixtures("probes_soon")
 def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
     silence: Silence, queue: QueueFace
@@ -144,8 +153,7 @@ def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
         queue.stats()
 
 
-@pytest.mark.usefixtures("probes_soon")
-def test_a_long_operation_may_take_its_time(postgres_url: str, face: Face) -> None:
+def slow_down_on_postgres(url: str) -> None:
     slow = """
         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN PERFORM pg_sleep(1.5); RETURN OLD; END
@@ -153,8 +161,29 @@ def test_a_long_operation_may_take_its_time(postgres_url: str, face: Face) -> No
         CREATE TRIGGER wait BEFORE DELETE ON duequeue_message
             FOR EACH ROW EXECUTE FUNCTION wait()
     """
-    with face.open(postgres_url, "orders", retry=RetryPolicy.never()) as queue:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(slow)
+
+
+def slow_down_on_mariadb(url: str) -> None:
+    with connected(url) as cursor:
+        cursor.execute(
+            "CREATE TRIGGER wait BEFORE DELETE ON duequeue_message FOR EACH ROW DO SLEEP(1.5)"
+        )
+
+
+@pytest.mark.usefixtures("probes_soon")
+@pytest.mark.parametrize(
+    ("url_of", "slow_down"),
+    [("postgres_url", slow_down_on_postgres), ("mariadb_url", slow_down_on_mariadb)],
+    ids=["postgres", "mariadb"],
+)
+def test_a_long_operation_may_take_its_time(
+    request: pytest.FixtureRequest, face: Face, url_of: str, slow_down: Callable[[str], None]
+) -> None:
+    url: str = request.getfixturevalue(url_of)
+    # It takes longer than connecting may.
+    with face.open(f"{url}?connect_timeout=1", "orders", retry=RetryPolicy.never()) as queue:
         queue.offer("a", 1)
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute(slow)
+        slow_down(url)
         assert queue.drop_all("orders") == 1

@@ -12,7 +12,9 @@ from psycopg import sql
 from duequeue import OfferOutcome, Queue
 from duequeue.contract.phrases import SECOND
 from duequeue.contract.stage import until
+from duequeue.stores.redis.keys import KINDS as KINDS_OF_REDIS
 from duequeue.stores.sql.migrations import load_migrations
+from tests.fixtures.redis_server import RedisServer
 from tests.race.crew import Crew
 from tests.race.parts import open_and_offer, open_queue
 from tests.race.watching import until_one
@@ -58,18 +60,43 @@ def test_on_postgres(postgres_url: str, crew: Crew, isolation: str, pooler: str)
         assert connection.execute(KINDS).fetchone() == (1,)
 
 
+def test_on_redis(redis_server: RedisServer, redis_url: str, crew: Crew) -> None:
+    open_at_once(redis_url, crew)
+    database = int(redis_url.rpartition("/")[2])
+    names = redis_server.ask("HKEYS", KINDS_OF_REDIS, database=database)
+    assert sorted(names) == [b"", b"orders|json"]  # the first one is the layout
+
+
 def test_opening_again_and_again_leaves_nothing_behind(postgres_url: str) -> None:
-    with Queue.open(postgres_url, "orders"):
+    open_again_and_again(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        until_one(connection, ALONE)
+
+
+def test_opening_again_and_again_leaves_no_connection_to_redis(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    database = int(redis_url.rpartition("/")[2])
+
+    def connections() -> int:
+        listed: str = redis_server.ask("CLIENT", "LIST", database=database + 1).decode()
+        return listed.count(f" db={database} ")
+
+    open_again_and_again(redis_url)
+    until(lambda: connections() == 0)
+
+
+def open_again_and_again(url: str) -> None:
+    """Open, use and close a queue many times, and see that no thread is left."""
+    with Queue.open(url, "orders"):
         pass
     threads_before, lines_before = threading.active_count(), count_lines()
     for number in range(10):
-        with Queue.open(postgres_url, "orders") as queue:
+        with Queue.open(url, "orders") as queue:
             queue.offer("a", number)
             assert queue.poll(timeout=SECOND) is not None
             assert queue.poll(timeout=SECOND / 100) is None
             until(lambda: count_lines() <= lines_before + 2)  # one that sends, one that hears
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        until_one(connection, ALONE)
     until(lambda: threading.active_count() <= threads_before)  # a thread outlives its connection
 
 

@@ -16,6 +16,8 @@ from psycopg import sql
 from duequeue import ManualClock, OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import PATIENCE, SECOND, claim, in_background, keys_of
+from duequeue.stores.sql.mariadb.errors import DRIVER_ERRORS as MARIADB_ERRORS
+from tests.fixtures.mariadb import MariaDBServer
 from tests.fixtures.postgres import PostgresServer, StopMode
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
@@ -23,15 +25,8 @@ CREATED, UPDATED = OfferOutcome.CREATED, OfferOutcome.UPDATED
 
 BUDGET = SECOND
 SLACK = 5 * SECOND  # beyond the budget, for the try that is under way when it ends
+DRIVER_ERRORS: tuple[type[Exception], ...] = (psycopg.OperationalError, *MARIADB_ERRORS)
 A_MOMENT = 0.3  # seconds in which a call that has to wait does not end
-
-
-@pytest.fixture
-def frail_url(frail_server: PostgresServer) -> Iterator[str]:
-    """A database on the server that may be stopped."""
-    url = frail_server.create_database()
-    yield url
-    frail_server.drop_database(url)
 
 
 @contextmanager
@@ -52,12 +47,12 @@ def everything_said(error: BaseException, *others: object) -> str:
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_queue_outlives_a_restart(
-    frail_server: PostgresServer, frail_url: str, face: Face, mode: StopMode
+    stoppable: PostgresServer | MariaDBServer, frail_url: str, face: Face, mode: StopMode
 ) -> None:
     with face.open(frail_url, "orders") as queue:
         queue.offer("before", 1)
         delivery = claim(queue)
-        frail_server.restart(mode)
+        stoppable.restart(mode)
         assert queue.offer("after", 1) is CREATED
         acked = delivery.ack()
         found = keys_of(queue.try_poll_many(10) + queue.try_poll_many(10))
@@ -67,10 +62,10 @@ def test_a_queue_outlives_a_restart(
 
 
 def test_a_call_waits_for_the_server(
-    frail_server: PostgresServer, frail_url: str, face: Face
+    stoppable: PostgresServer | MariaDBServer, frail_url: str, face: Face
 ) -> None:
     with face.open(frail_url, "orders") as queue:
-        with frail_server.stopped():
+        with stoppable.stopped():
             offering = in_background(partial(queue.offer, "a", 1))
             with pytest.raises(TimeoutError):
                 offering.result(A_MOMENT)
@@ -78,13 +73,13 @@ def test_a_call_waits_for_the_server(
 
 
 def test_a_waiting_poll_outlives_a_restart(
-    frail_server: PostgresServer, frail_url: str, face: Face
+    stoppable: PostgresServer | MariaDBServer, frail_url: str, face: Face
 ) -> None:
     with face.open(frail_url, "orders", poll_interval=SECOND / 10) as queue:
         polling = in_background(queue.poll)
         with pytest.raises(TimeoutError):
             polling.result(A_MOMENT)
-        frail_server.restart()
+        stoppable.restart()
         queue.offer("a", 1)
         delivery = polling.result(PATIENCE)
         assert delivery is not None
@@ -92,13 +87,16 @@ def test_a_waiting_poll_outlives_a_restart(
 
 
 def test_a_server_that_is_gone_is_named_and_its_password_is_not(
-    frail_server: PostgresServer, frail_url: str, face: Face, caplog: pytest.LogCaptureFixture
+    stoppable: PostgresServer | MariaDBServer,
+    frail_url: str,
+    face: Face,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     options: dict[str, Any] = {"retry": RetryPolicy(budget=BUDGET)}
     with face.open(frail_url, "orders", **options) as queue:
         queue.offer("a", 1)
-        with frail_server.stopped():
+        with stoppable.stopped():
             with within_budget(), pytest.raises(StoreUnavailable) as of_a_call:
                 queue.offer("b", 1)
             with within_budget(), pytest.raises(StoreUnavailable) as of_opening:
@@ -106,15 +104,16 @@ def test_a_server_that_is_gone_is_named_and_its_password_is_not(
         for raised in (of_a_call, of_opening):
             host_and_port = frail_url.rpartition("@")[2].partition("/")[0]
             assert host_and_port in str(raised.value)
-            assert isinstance(raised.value.__cause__, psycopg.OperationalError)
-            assert frail_server.password not in everything_said(raised.value, queue)
-    assert frail_server.password not in caplog.text
+            assert isinstance(raised.value.__cause__, DRIVER_ERRORS)
+            assert stoppable.password not in everything_said(raised.value, queue)
+    assert stoppable.password not in caplog.text
 
 
-def test_a_server_that_never_answers(face: Face) -> None:
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+def test_a_server_that_never_answers(face: Face, scheme: str) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         port = silent.getsockname()[1]
-        url = f"postgresql://somebody:hunter2@127.0.0.1:{port}/db?connect_timeout=2"
+        url = f"{scheme}://somebody:hunter2@127.0.0.1:{port}/db?connect_timeout=2"
         opening = in_background(partial(face.open, url, "orders", retry=RetryPolicy(budget=BUDGET)))
         with within_budget(), pytest.raises(StoreUnavailable, match=f"127.0.0.1:{port}") as raised:
             opening.result(PATIENCE)

@@ -1,11 +1,11 @@
-"""PostgreSQL goes away under idle and busy consumers and a cron: what they write to the log."""
+"""A server goes away under idle and busy consumers and a cron: what they write to the log."""
 
 import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from threading import Event
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -13,7 +13,11 @@ from duequeue.contract.faces import AsyncFace, Blocking, Face, LoopThread
 from duequeue.contract.phrases import HOUR, PATIENCE, SECOND
 from duequeue.contract.stage import until
 from duequeue.process import contact
+from tests.fixtures.mariadb import MariaDBServer
 from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.redis_server import RedisServer
+
+Server: TypeAlias = PostgresServer | MariaDBServer | RedisServer
 
 LOST = "the store is unavailable, and calls wait for it: "
 STILL_LOST = "the store has been unavailable for "
@@ -22,16 +26,27 @@ BACK = " is available again, after "
 LEASE = 15 * SECOND
 
 
+@pytest.fixture(params=["frail_server", "frail_mariadb", "frail_redis"])
+def stoppable(request: pytest.FixtureRequest) -> Server:
+    """Each server that may be stopped."""
+    server: Server = request.getfixturevalue(request.param)
+    return server
+
+
 @pytest.fixture
-def frail_url(frail_server: PostgresServer) -> Iterator[str]:
-    """A database on the server that may be stopped."""
-    url = frail_server.create_database()
-    yield url
-    frail_server.drop_database(url)
+def frail_url(stoppable: Server) -> Iterator[str]:
+    """A database on it."""
+    if isinstance(stoppable, RedisServer):
+        yield stoppable.fresh_url()
+        stoppable.ask("FLUSHALL")
+    else:
+        url = stoppable.create_database()
+        yield url
+        stoppable.drop_database(url)
 
 
 def test_an_outage_is_logged_once_for_all_queues_consumers_and_connections(
-    frail_server: PostgresServer,
+    stoppable: Server,
     frail_url: str,
     face: Face,
     loop_thread: LoopThread,
@@ -65,7 +80,7 @@ def test_an_outage_is_logged_once_for_all_queues_consumers_and_connections(
         queue.offer("long", 1)
         assert running.wait(PATIENCE)
         with caplog.at_level(logging.INFO):
-            with frail_server.stopped():
+            with stoppable.stopped():
                 until(lambda: len(lines(STILL_LOST)) >= 5)
             until(lambda: len(lines(BACK)) == 1)
             queue.offer("later", 1)
@@ -79,4 +94,8 @@ def test_an_outage_is_logged_once_for_all_queues_consumers_and_connections(
 
 def ours(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """What DueQueue and its driver have logged."""
-    return [each for each in caplog.records if each.name.split(".")[0] in {"duequeue", "psycopg"}]
+    return [
+        each
+        for each in caplog.records
+        if each.name.split(".")[0] in {"duequeue", "psycopg", "pymysql", "asyncmy", "redis"}
+    ]

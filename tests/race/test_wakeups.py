@@ -56,7 +56,7 @@ async def key_for_one_of(polls: "list[asyncio.Task[Any]]") -> str:
     return str(done.pop().result().key)
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("store", ["memory", "sqlite", "postgres", "redis"], indirect=True)
 def test_the_woken_consumer_is_cancelled(store_url: str, clock: ManualClock) -> None:
     async def scenario() -> None:
         options: dict[str, Any] = {"clock": clock, "poll_interval": DAY}

@@ -45,8 +45,18 @@ def key_of(polling: "Future[DeliveryFace | None]") -> str:
     "producer", [offer, partial(offer, soon=True), offer_within], ids=["now", "soon", "within"]
 )
 def test_a_poll_is_woken_by_another_process(
-    patient_queue: QueueFace, store_url: str, hand: Hand, producer: Callable[..., object]
+    patient_queue: QueueFace,
+    store: str,
+    store_url: str,
+    hand: Hand,
+    producer: Callable[..., object],
 ) -> None:
+    if store == "redis" and producer is offer_within:
+        pytest.skip("Redis has no transactions of a caller")
+    if store == "mariadb" and producer is offer_within:
+        pytest.skip("a commit by the caller wakes nobody on MariaDB, where polling finds it")
+    if store == "http" and producer is offer_within:
+        pytest.skip("a transaction does not reach over HTTP")
     for key in "abc":
         polling = in_background(patient_queue.poll)
         hand.start(partial(producer, store_url, key))

@@ -11,6 +11,8 @@ from time import monotonic, sleep
 
 import psycopg
 
+from duequeue import Queue
+from tests.fixtures.mariadb import connected
 from tests.race.crew import Hand
 from tests.race.together import PATIENCE
 from tests.servers.witness import Journal, ack, ack_awaiting, fill, offer, offer_awaiting
@@ -20,7 +22,7 @@ MESSAGES = 20_000
 SOME = 30
 
 KEYS = """
-    SELECT kind, key FROM duequeue_message
+    SELECT kind, duequeue_message.key FROM duequeue_message
     INNER JOIN duequeue_kind ON duequeue_kind.id = kind_id
 """
 
@@ -106,8 +108,24 @@ def stored_keys(url: str) -> set[tuple[str, str]]:
         with closing(sqlite3.connect(path)) as file:
             assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             return set(file.execute(KEYS))
+    if url.startswith("mariadb"):
+        with connected(url) as cursor:
+            cursor.execute(KEYS)
+            return {(kind.decode(), key.decode()) for kind, key in cursor.fetchall()}
+    if "redis" in url:
+        return {(f"{name}|json", key) for name in ("letters", "orders") for key in _keys(url, name)}
     with psycopg.connect(url) as connection:
         return set(connection.execute(KEYS))
+
+
+def _keys(url: str, name: str) -> Iterator[str]:
+    with Queue.open(url, name) as queue:
+        page = queue.list(limit=1000)
+        while True:
+            yield from (message.key for message in page.messages)
+            if page.next is None:
+                return
+            page = queue.list(limit=1000, after=page.next)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from duequeue import Queue
+from tests.fixtures.mariadb import SYNCED, find_mariadb, own_mariadb
 from tests.fixtures.postgres import SETTINGS, end_at_once, own_server
 from tests.fixtures.volatile_disk import VolatileDisk, volatile_disk
 from tests.servers.load import Damage, doomed_load, under_load
@@ -68,3 +69,19 @@ def test_on_postgres_nothing_acknowledged_is_lost(disk: VolatileDisk, tmp_path: 
             server.start()
             load.go_on(1)
         assert load.damage(server.admin_url) == NOTHING
+
+
+def test_on_mariadb_nothing_acknowledged_is_lost(disk: VolatileDisk, tmp_path: Path) -> None:
+    find_mariadb()
+    with own_mariadb(SYNCED, disk.folder, syncs=True) as server:
+        url = server.create_database()
+        disk.sync()
+        with under_load(url, tmp_path) as load:
+            process = server.process()
+            freeze([process])
+            disk.cut_power()
+            server.kill()
+            disk.restore_power()
+            server.start()
+            load.go_on(1)
+        assert load.damage(url) == NOTHING

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from duequeue import Delivery, Queue
+from tests.fixtures.mariadb import connected
 
 # One, once no snapshot is kept in this database any more.
 LET_GO = """
@@ -24,10 +25,15 @@ def drained(queue: Queue[Any]) -> list[Delivery[Any]]:
 
 
 def ask(url: str, query: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query."""
+    """Return the rows of a query, in which `"key"` has double quotes."""
     if url.startswith("sqlite:"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             return connection.execute(query).fetchall()
+    if url.startswith("mariadb:"):
+        with connected(url) as cursor:
+            cursor.execute("SET SESSION sql_mode = 'ANSI_QUOTES'")
+            cursor.execute(query)
+            return [tuple(map(_as_text, row)) for row in cursor.fetchall()]
     with psycopg.connect(url) as server:
         return server.execute(query.encode()).fetchall()
 
@@ -35,3 +41,8 @@ def ask(url: str, query: str) -> list[tuple[Any, ...]]:
 def count(url: str, table: str) -> int:
     """Count the rows of a table."""
     return int(ask(url, f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 - ours
+
+
+def _as_text(value: Any) -> Any:
+    """Return text as such, which MariaDB stores as bytes."""
+    return value.decode() if isinstance(value, bytes) else value

@@ -19,6 +19,7 @@ from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
 from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.stores import on_every_bulk_store
 from tests.race.watching import until_one
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
@@ -37,6 +38,7 @@ def load(spark: SparkSession, url: str, schema: str | None = None, **options: st
     return (reader.schema(schema) if schema else reader).load()
 
 
+@on_every_bulk_store
 def test_every_column(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
     queue.offer("a", {"n": 1}, later(0.25), headers={"trace": "7"})
     queue.offer("b", {"n": 2}, FUTURE)
@@ -75,6 +77,7 @@ def test_an_empty_queue_and_one_among_others(
     assert [row.payload for row in load(spark, url, codec="text").collect()] == ["of another type"]
 
 
+@on_every_bulk_store
 @pytest.mark.parametrize("parts", ["1", "3", "20"])
 def test_every_message_once_however_it_is_cut(
     spark: SparkSession, url: str, queue: Queue[Any], parts: str

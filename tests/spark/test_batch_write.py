@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import OfferOutcome, Outcome, Queue, StoreError
 from duequeue.spark import OfferCounts, offer
+from tests.fixtures.stores import on_every_bulk_store
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, SCHEMA, later, messages, rows, session_in
@@ -37,6 +38,7 @@ def test_what_is_not_due_waits(spark: SparkSession, url: str, queue: Queue[Any])
     assert queue.stats().next_due_at == FUTURE
 
 
+@on_every_bulk_store
 def test_new_equal_and_changed_rows_are_counted(
     spark: SparkSession, url: str, queue: Queue[Any]
 ) -> None:
@@ -155,6 +157,7 @@ def test_headers_travel_along(spark: SparkSession, url: str, queue: Queue[Any]) 
     assert [each.headers for each in queue.try_poll_many(2)] == [{"trace": "7"}, {}]
 
 
+@on_every_bulk_store
 def test_keys_are_exact(spark: SparkSession, url: str, queue: Queue[Any]) -> None:
     keys = ["a", "A", "ä", "a ", "%", "_", "日本", "k" * 200]
     assert offer(rows(spark, [(key, "1", PAST) for key in keys]), url=url, queue="orders") == (
@@ -167,6 +170,7 @@ def test_an_empty_frame_offers_nothing(spark: SparkSession, url: str, queue: Que
     assert offer(rows(spark, []), url=url, queue="orders") == OfferCounts()
 
 
+@on_every_bulk_store
 def test_writers_of_the_same_keys_do_not_disturb_each_other(
     spark: SparkSession, url: str, queue: Queue[Any]
 ) -> None:
@@ -175,6 +179,7 @@ def test_writers_of_the_same_keys_do_not_disturb_each_other(
     assert counts == OfferCounts(created=2000, ignored=2000)
 
 
+@on_every_bulk_store
 def test_a_waiting_consumer_is_woken(spark: SparkSession, url: str, open_plain: OpenPlain) -> None:
     handled: SimpleQueue[str] = SimpleQueue()
     patient = open_plain(poll_interval=timedelta(minutes=10))
@@ -192,6 +197,7 @@ def test_nothing_but_the_messages_is_left(spark: SparkSession, url: str, queue: 
     assert count(url, "duequeue_stream_commit") == 0
 
 
+@on_every_bulk_store
 def test_what_is_replaced_leaves_a_row_if_asked_for(
     spark: SparkSession, url: str, queue: Queue[Any]
 ) -> None:

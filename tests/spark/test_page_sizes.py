@@ -12,6 +12,7 @@ from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
 from duequeue.spark.stream_reader import StreamReader
 from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS
+from tests.fixtures.stores import on_every_bulk_store
 from tests.spark.frames import PAST
 
 LARGE = 300_000
@@ -26,6 +27,7 @@ def large(queue: Queue[Any]) -> None:
     queue.offer_batch(Message(f"k{number}", "x" * LARGE, PAST) for number in range(MANY))
 
 
+@on_every_bulk_store
 @pytest.mark.usefixtures("large")
 def test_of_a_snapshot(url: str) -> None:
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
@@ -37,6 +39,7 @@ def test_of_a_snapshot(url: str) -> None:
     assert max(map(sum, found)) < PAGE_BYTES + CHUNK_ROWS * LARGE
 
 
+@on_every_bulk_store
 @pytest.mark.usefixtures("large")
 def test_payloads_that_are_not_read_take_no_room(url: str) -> None:
     with OpenBulk(parse({"url": url, "queue": "orders"})) as bulk:
@@ -46,6 +49,7 @@ def test_payloads_that_are_not_read_take_no_room(url: str) -> None:
         assert [len(page[0]) for page in pages] == [MANY]
 
 
+@on_every_bulk_store
 @pytest.mark.parametrize("rows", [7, 65, 100, 1000, 1500, 2000, 9000])
 def test_pages_have_at_most_the_rows_asked_for(url: str, queue: Queue[Any], rows: int) -> None:
     queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(SMALL))
@@ -59,6 +63,7 @@ def test_pages_have_at_most_the_rows_asked_for(url: str, queue: Queue[Any], rows
     assert all(length > rows / 2 for length in found[:-1])
 
 
+@on_every_bulk_store
 @pytest.mark.usefixtures("large")
 def test_of_a_stream(url: str) -> None:
     sizes = stream_pages(url, str(MANY))
@@ -72,6 +77,7 @@ def test_of_a_stream_of_large_ones_that_take_little_room(url: str, queue: Queue[
     assert stream_pages(url, str(MANY)) == [167, 33]
 
 
+@on_every_bulk_store
 def test_of_a_stream_of_small_and_large_ones(url: str, queue: Queue[Any]) -> None:
     queue.offer_batch(Message(f"k{number}", 1, PAST) for number in range(150))
     queue.offer("large", "x" * (PAGE_BYTES // 3), PAST)

@@ -33,6 +33,7 @@ from duequeue.spark.pushed_filters import push
 from duequeue.stores.sql.postgres.bulk.snapshots import USE_AN_INDEX
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.sql.sqlite.session import QUERIES
+from tests.fixtures.stores import on_every_bulk_store
 from tests.spark.frames import FUTURE, PAST
 from tests.sql.explaining import STATISTICS
 
@@ -54,6 +55,7 @@ SIXTH = FUTURE + timedelta(days=5)
 BIT = timedelta(microseconds=1)
 
 
+@on_every_bulk_store
 @pytest.mark.parametrize(
     ("filters", "keys"),
     [
@@ -84,7 +86,7 @@ def test_the_database_applies_it(options: dict[str, str], filters: list[Filter],
     assert left == []
     with OpenBulk(parse(options)) as bulk:
         snapshots = bulk.snapshots()
-        (part,) = snapshots.plan(1, 1)
+        (part,) = bulk.plan(1, 1)
         pages = list(snapshots.read(part, 100, SnapshotQuery(conditions=conditions)))
     assert sorted(key for page in pages for key in page[0]) == keys.split()
 

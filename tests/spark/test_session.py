@@ -16,17 +16,24 @@ from pyspark.sql import SparkSession
 
 from duequeue import Queue
 from duequeue.spark import register
-from duequeue.spark.session import find_java, java_of_wheel, shuffling
+from duequeue.spark.programs import find_java, java_of_wheel
+from duequeue.spark.session import shuffling
 from tests.spark.frames import PAST, rows
 
 SOURCE = Path(__file__).parents[2] / "src"
 
+HELPER = """
+def as_it_is(batches):
+    yield from batches
+"""
 PROGRAM = """
 import sys
+from helper import as_it_is
 from duequeue.spark import local_session, offer
 
 spark = local_session(cores="1", memory="512m")
 frame = spark.sql("SELECT 'a' AS key, '1' AS payload, timestamp'2020-01-01' AS due_at")
+frame = frame.mapInArrow(as_it_is, frame.schema)
 bad = frame.selectExpr("key", "'{' AS payload", "due_at")
 def refuse():
     offer(bad, url=sys.argv[1], queue="orders")
@@ -48,8 +55,13 @@ except Exception:
 def test_a_local_session_runs_on_the_java_of_the_wheel_and_is_quiet(tmp_path: Path) -> None:
     home = java_of_wheel(tmp_path / "java")
     url = f"sqlite:///{tmp_path}/queue.db"
+    program = tmp_path / "app" / "program.py"
+    program.parent.mkdir()
+    program.write_text(PROGRAM)
+    program.with_name("helper.py").write_text(HELPER)
     finished = subprocess.run(
-        [sys.executable, "-c", PROGRAM, url],
+        [sys.executable, str(program), url],
+        cwd=tmp_path,  # not where the modules are
         env={**os.environ, "JAVA_HOME": str(home)},
         capture_output=True,
         text=True,

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import Message, Queue
 from duequeue.spark import offer
+from tests.fixtures.stores import on_every_bulk_store
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
@@ -27,6 +28,7 @@ def fill(queue: Queue[Any], number: int) -> list[str]:
     return sorted(keys)
 
 
+@on_every_bulk_store
 def test_what_is_due_is_delivered_and_acked(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
@@ -81,6 +83,7 @@ def test_while_a_batch_runs_its_messages_are_held(
     assert queue.stats().total == 0
 
 
+@on_every_bulk_store
 def test_a_failed_batch_is_replayed_with_the_same_messages(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
@@ -123,6 +126,7 @@ def test_a_batch_may_last_longer_than_the_lease(
     assert queue.stats().total == 0
 
 
+@on_every_bulk_store
 def test_two_queries_share_the_work(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
@@ -210,6 +214,7 @@ def test_available_now_leaves_what_comes_later(
     assert queue.stats().total == 3
 
 
+@on_every_bulk_store
 def test_an_updated_message_is_not_acked(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from duequeue.port.bulk import OfferCounts, StageId
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.stream_writer import Staged, StreamWriter
+from tests.fixtures.stores import on_every_bulk_store
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import PAST, SCHEMA
@@ -59,6 +60,7 @@ def forget_last_commit(folder: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
+@on_every_bulk_store
 def test_every_batch_arrives(inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path) -> None:
     for number in range(3):
         inbox.put(f"{number}", [{"key": f"k{number}{each}", "payload": "1"} for each in range(10)])
@@ -67,6 +69,7 @@ def test_every_batch_arrives(inbox: Inbox, url: str, queue: Queue[Any], tmp_path
     assert count(url, "duequeue_stage") == 0
 
 
+@on_every_bulk_store
 def test_a_replayed_batch_is_offered_once_even_if_it_was_consumed(
     inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:
@@ -138,6 +141,7 @@ def test_a_bad_row_fails_the_batch_and_nothing_of_it_is_offered(
     assert queue.stats().total == 0
 
 
+@on_every_bulk_store
 def test_the_same_key_in_several_partitions(
     inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:

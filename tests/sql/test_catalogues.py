@@ -13,9 +13,18 @@ from psycopg.pq import ExecStatus
 
 from duequeue import Queue
 from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.mariadb.bulk.steps import STEPS as BULK_STEPS
+from duequeue.stores.sql.mariadb.statements import prepared
+from duequeue.stores.sql.mariadb.steps import STEPS
 
 POSTGRES = load_queries("postgres")
 SQLITE = load_queries("sqlite")
+MARIADB = load_queries("mariadb")
+# Each dialect has questions of its own for `duequeue doctor`.
+POSTGRES_QUESTIONS = load_queries("postgres", "examining.sql")
+SQLITE_QUESTIONS = load_queries("sqlite", "examining.sql")
+MARIADB_QUESTIONS = load_queries("mariadb", "examining.sql")
+QUESTIONS = POSTGRES_QUESTIONS | SQLITE_QUESTIONS | MARIADB_QUESTIONS
 
 PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 COMMANDS = {"Query", "QueryEach", "Execute"}
@@ -65,14 +74,48 @@ def test_dialects_have_the_same_parameters(name: str) -> None:
     assert set(parameters(POSTGRES[name])) == set(parameters(SQLITE[name]))
 
 
+def test_mariadb_has_the_same_queries_or_steps_in_their_place() -> None:
+    asked = POSTGRES.keys() - {name for name in POSTGRES if name.endswith("_by_function")}
+    assert asked - MARIADB.keys() - STEPS.keys() - BULK_STEPS.keys() == set()
+    assert MARIADB.keys() & (STEPS.keys() | BULK_STEPS.keys()) == set()
+
+
+def test_mysql_is_never_asked_to_return_what_it_writes() -> None:
+    parts = [part for name in MARIADB for part in prepared(name, is_mysql=True).first]
+    assert not [part.text for part in parts if "RETURNING" in part.text]
+
+
+def test_what_is_read_again_was_written_by_the_same_statement() -> None:
+    (returning,) = prepared("offer_messages", is_mysql=False).first
+    write, read = prepared("offer_messages", is_mysql=False, reads_again=True).first
+    assert write.text == returning.text.partition("\nRETURNING")[0]
+    assert write.repeated == returning.repeated
+    assert read.text.startswith("SELECT `key`")
+
+
 def test_every_query_is_used() -> None:
-    assert POSTGRES.keys() - strings_in_code() == set()
+    names = {name.removesuffix("_read_again") for name in MARIADB}
+    every = POSTGRES.keys() | names | QUESTIONS.keys()
+    assert every - strings_in_code() == set()
+
+
+@pytest.mark.parametrize("dialect", ["mariadb", "postgres", "sqlite"])
+def test_every_dialect_asks_all_its_questions_and_no_others(dialect: str) -> None:
+    """Some have the same names in several dialects, so each looks only at its own code."""
+    code = files(f"duequeue.stores.sql.{dialect}").joinpath("examining.py").read_text("utf-8")
+    asked = set(re.findall('"(examine_[a-z_]+)"', code))
+    assert asked == load_queries(dialect, "examining.sql").keys()
+
+
+def test_no_question_hides_a_query() -> None:
+    assert (POSTGRES.keys() | MARIADB.keys()) & QUESTIONS.keys() == set()
 
 
 def test_every_used_query_exists() -> None:
     used = queries_in_commands()
     assert used, "no commands found: is this test still looking in the right place?"
-    assert used - POSTGRES.keys() == set()
+    known = POSTGRES.keys() | MARIADB.keys() | QUESTIONS.keys()
+    assert used - known == set()
 
 
 @pytest.mark.parametrize("name", SQLITE)

@@ -28,11 +28,12 @@ PARTITIONS = """
     WHERE inhparent = CAST('duequeue_history' AS regclass) ORDER BY 1
 """
 FIRST_DAY = START.date()
-# As the guide to stores has it.
+# What a login needs that is not one of our roles.
 RIGHTS = """
     GRANT SELECT ON duequeue_migration TO app;
     GRANT SELECT, INSERT ON duequeue_kind TO app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON duequeue_message, duequeue_buried TO app;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON duequeue_response TO app;
     GRANT USAGE ON SEQUENCE duequeue_message_id_seq TO app;
     GRANT SELECT, INSERT ON duequeue_history TO app;
     GRANT EXECUTE ON FUNCTION duequeue_add_history_day TO app;

@@ -95,6 +95,16 @@ def test_many_keys_with_a_prefix_are_met_in_due_order(explaining: Explaining) ->
         assert plan.buffers <= 150, str(plan)
 
 
+def test_a_forecast_reads_the_index_of_due_times(explaining: Explaining) -> None:
+    for _ in range(7):
+        hours, (plan,) = explaining.plans_of(lambda queue: queue.forecast(until=3 * HOUR))
+        assert [hour.messages for hour in hours] == [7199, 3600, 3600]
+        assert hours[0].overdue == 3600
+        assert plan.indexes == {DUE}, str(plan)
+        assert "Seq Scan" not in plan.kinds, str(plan)
+        assert plan.buffers <= 500, str(plan)
+
+
 def test_a_key_is_rescheduled_by_key(explaining: Explaining) -> None:
     for _ in range(7):
         found, (plan, *_) = explaining.plans_of(lambda queue: queue.reschedule("order-1", START))

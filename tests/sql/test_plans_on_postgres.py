@@ -23,6 +23,7 @@ from tests.sql.explaining import STATISTICS, Explaining, Plan
 DUE = "duequeue_message_due"
 PRIMARY_KEY = "duequeue_message_pkey"
 KEY = "duequeue_message_key"
+RESPONSE_KEY = "duequeue_response_pkey"
 
 A_MILLION_FUTURE_MESSAGES = """
     INSERT INTO duequeue_message (due_at, asked_at, created_at, kind_id, key, payload)
@@ -61,7 +62,9 @@ def explaining(
         psycopg.connect(million_url, autocommit=True) as connection,
     ):
         connection.execute("DELETE FROM duequeue_message WHERE payload != '\\x31'")
-        connection.execute("VACUUM (INDEX_CLEANUP ON, PARALLEL 0) duequeue_message")
+        connection.execute("DELETE FROM duequeue_response")
+        for table in ("duequeue_message", "duequeue_response"):
+            connection.execute(f"VACUUM (INDEX_CLEANUP ON, PARALLEL 0) {table}")
         connection.execute(STATISTICS[request.param])
         yield Explaining(queue, connection)
 
@@ -124,6 +127,10 @@ def test_the_limit_binds(explaining: Explaining) -> None:
         assert explaining.connection.execute(leased).fetchone() == (claimed,)
 
 
+def answer_one(queue: Queue[Any]) -> bool:
+    return claim(queue).ack(response="done")
+
+
 def ack_some(queue: Queue[Any]) -> int:
     return queue.ack_many(queue.try_poll_many(100))
 
@@ -146,7 +153,7 @@ def claim(queue: Queue[Any]) -> Delivery[Any]:
     return delivery
 
 
-@pytest.mark.parametrize("settle", [ack_some, extend_one, release_one, bury_one])
+@pytest.mark.parametrize("settle", [ack_some, answer_one, extend_one, release_one, bury_one])
 def test_settling_goes_by_primary_key(
     explaining: Explaining, settle: Callable[[Queue[Any]], int]
 ) -> None:
@@ -155,7 +162,7 @@ def test_settling_goes_by_primary_key(
         won, (_, *plans) = explaining.plans_of(settle)
         assert won
         for plan in plans:
-            if "pg_notify" not in plan.query:
+            if "duequeue_message" in plan.query:
                 assert_walks(plan, PRIMARY_KEY)
                 assert plan.indexes == {PRIMARY_KEY}
                 assert plan.buffers <= 100 + 15 * won, str(plan)
@@ -167,10 +174,44 @@ def test_keys_are_found_by_key(
 ) -> None:
     for _ in range(7):
         explaining.queue.offer("order-1", "due")
-        found, (plan,) = explaining.plans_of(look)
+        found, plans = explaining.plans_of(look)
         assert found
-        assert_walks(plan, KEY)
-        assert plan.buffers <= 15, str(plan)
+        for plan in plans:
+            if "duequeue_message" in plan.query:
+                assert_walks(plan, KEY)
+                assert plan.buffers <= 40, str(plan)
+
+
+MANY_RESPONSES = """
+    INSERT INTO duequeue_response (kind_id, key, responded_at, expires_at, payload)
+    SELECT kind.id, 'order-' || number, 0, %(now)s + number - 5, '\\x31'
+    FROM duequeue_kind AS kind, generate_series(1, 20000) AS number
+"""
+
+
+def test_responses_are_found_by_key_and_by_expiry(explaining: Explaining) -> None:
+    explaining.connection.execute(MANY_RESPONSES, {"now": to_millis(START)})
+    explaining.queue.offer_batch([Message(f"order-{number}", "due") for number in range(1, 101)])
+    store = explaining.queue._context.store  # noqa: SLF001 - no call makes it sweep each time
+    for number in range(1000, 1007):
+        found, (look,) = explaining.plans_of(methodcaller("response", f"order-{number}", 0))
+        assert found is not None
+        forgotten, (deletion,) = explaining.plans_of(
+            methodcaller("forget_response", f"order-{number}")
+        )
+        assert forgotten
+        deliveries, (claims, forgetting) = explaining.plans_of(methodcaller("try_poll_many", 10))
+        assert len(deliveries) == 10
+        for plan in (look, deletion, claims, forgetting):
+            assert_walks(plan, RESPONSE_KEY)
+        assert max(look.buffers, deletion.buffers) <= 15
+        assert claims.buffers <= 25 * 10
+        assert forgetting.buffers <= 10 * 10
+    now = to_millis(START)
+    for _ in range(7):
+        _, (sweep,) = explaining.plans_of_operation(partial(store._responses.make_room, 100, now))  # type: ignore[attr-defined]  # noqa: SLF001 - likewise
+        assert_walks(sweep, "duequeue_response_expiry")
+        assert sweep.buffers <= 60, str(sweep)
 
 
 def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
@@ -180,9 +221,10 @@ def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
     for sequence in range(1, 8):  # by then the statements are prepared
         batch = BatchId("consumer", sequence)
         lease = partial(store.lease, batch, 100, 50, now, now + 60_000, Reach(now, 2**62))
-        leased, (_, gather, claim) = explaining.plans_of_operation(lease)
+        leased, (_, gather, claim, forgetting) = explaining.plans_of_operation(lease)
         assert leased == StreamBatch(sequence, 2, 100)
         assert_walks(gather, DUE)
+        assert forgetting.buffers <= 10, str(forgetting)
         measure = partial(store.slice_lengths, batch, 1, PAGE_BYTES)
         lengths, (measuring,) = explaining.plans_of_operation(measure)
         assert lengths == [len('"due"')] * 50

@@ -15,7 +15,8 @@ from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.sql.postgres import idle_connections, settings
+from duequeue.stores.sql.pooling import idle_connections
+from duequeue.stores.sql.postgres import settings
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
 CREATED = OfferOutcome.CREATED

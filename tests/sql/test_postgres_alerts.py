@@ -10,7 +10,7 @@ import pytest
 from duequeue.contract.logs import messages_of
 from duequeue.contract.phrases import PATIENCE
 from duequeue.contract.stage import until
-from duequeue.stores.sql.postgres import alerts
+from duequeue.process import line as line_of_any
 from duequeue.stores.sql.postgres.alerts import Line, PostgresAlerts
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
@@ -69,7 +69,7 @@ def test_what_could_not_be_told_is_told_on_the_next_connection(
 def test_a_line_that_stays_broken_says_so_once_and_is_opened_again(
     ready_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(alerts, "RETRY_EVERY", 0.001)
+    monkeypatch.setattr(line_of_any, "RETRY_EVERY", 0.001)
     settings, connects = PostgresSettings(ready_database), psycopg.connect
     tries: list[Exception] = []
 

@@ -10,6 +10,7 @@ import pytest
 from duequeue import ManualClock, Message
 from duequeue.contract.faces import DeliveryFace, Face, QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, PATIENCE
+from duequeue.stores.sql.postgres import alerts
 from tests.sql.wire import Traffic, Wire
 
 ONCE = Traffic(statements=1, round_trips=1, transactions=1)
@@ -47,9 +48,10 @@ CALLS: dict[str, Call] = {
     "offer_batch": lambda queue, lap: queue.offer_batch(batch(1000, lap)),
     "read": lambda queue, _: queue.read("order-1"),
     "contains": lambda queue, _: queue.contains("order-1"),
-    "drop": lambda queue, lap: queue.drop(f"order-{lap}"),
-    "drop_all": lambda queue, _: queue.drop_all(queue.name),
+    "response": lambda queue, _: queue.response("order-1", 0),
+    "forget_response": lambda queue, _: queue.forget_response("order-1"),
     "stats": lambda queue, _: queue.stats(),
+    "forecast": lambda queue, _: queue.forecast(),
     "buried": lambda queue, _: queue.buried(10),
     "history": lambda queue, _: queue.history(10),
 }
@@ -98,7 +100,13 @@ SETTLEMENTS: dict[str, tuple[Settle, Traffic]] = {
     "ack": (lambda _, held: held[0].ack(), ONCE),
     "extend": (lambda _, held: held[0].extend(), ONCE),
     "release": (lambda _, held: held[0].release(DAY), ONCE),
-    "bury": (lambda _, held: held[0].bury("enough"), transaction(2)),
+}
+
+# These also store a response, or the reason why there is none, and notify other processes of that.
+ANSWERS: dict[str, tuple[Settle, int]] = {
+    "answer": (lambda _, held: held[0].ack(response="done"), 3),
+    "bury": (lambda _, held: held[0].bury("enough"), 4),
+    "drop": (lambda queue, held: queue.drop(held[0].key), 3),
 }
 
 
@@ -111,6 +119,33 @@ def test_settling_crosses_once(
     claims = [queue.try_poll_many(100) for _ in range(LAPS)]
     traffic = [wire.traffic_of(partial(settle, queue, claim)) for claim in claims]
     assert [traffic[0], traffic[-1]] == [expected, expected]
+
+
+@pytest.mark.parametrize(("settle", "statements"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_crosses_once(
+    wire: Wire,
+    face: Face,
+    queue: QueueFace,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    settle: Settle,
+    statements: int,
+) -> None:
+    """It crosses once for blocking queues; the first one also clears away what has expired."""
+    monkeypatch.setattr(alerts, "SEND_EVERY", 0.0)  # so that each of them notifies
+    queue.offer_batch(batch(100 * LAPS))
+    clock.advance(DAY)
+    claims = [queue.try_poll_many(100) for _ in range(LAPS)]
+    traffic = [wire.traffic_of(partial(settle, queue, claim)) for claim in claims]
+    is_blocking = isinstance(face, SyncFace)
+    assert traffic[-1] == (Traffic(statements, 1, 1) if is_blocking else transaction(statements))
+
+
+def test_to_drop_all_is_one_transaction(wire: Wire, queue: QueueFace) -> None:
+    drop_all = partial(queue.drop_all, queue.name)
+    traffic = [wire.traffic_of(drop_all) for _ in range(LAPS)]
+    assert [traffic[0], traffic[-1]] == [transaction(2), transaction(2)]
 
 
 def test_telling_other_processes_takes_no_round_trip_of_its_own(

@@ -15,6 +15,7 @@ from duequeue.contract.faces import Blocking, Face, LoopThread, QueueFace, SyncF
 from duequeue.contract.ledger import Ledger, open_awaiting, open_blocking
 from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from duequeue.contract.stage import until
+from duequeue.port.alerts import Alert
 from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Script
 from duequeue.stores.sql.sqlite import alerts
@@ -85,8 +86,8 @@ class Watched:
         self.commit()
         assert self.rings() == 1  # for whatever was committed before the first look
 
-    def _count(self, due_at: int | None) -> None:
-        assert due_at is None
+    def _count(self, alert: Alert) -> None:
+        assert alert is None
         self._rings += 1
 
     def rings(self) -> int:

@@ -96,7 +96,7 @@ def test_another_driver_is_an_unknown_scheme() -> None:
         ("sslmod=require", "unknown option 'sslmod'; did you mean 'sslmode'"),
         ("poolr=transaction", "unknown option 'poolr'; did you mean 'pooler'"),
         ("connect_timeot=3", "did you mean 'connect_timeout'"),
-        ("quux=3", "unknown option 'quux'; known are: application_name, "),
+        ("quux=3", "unknown option 'quux'; known are: alerts, application_name, "),
     ],
 )
 def test_a_misspelt_postgres_option_is_named(option: str, expected: str) -> None:

@@ -7,16 +7,21 @@ import pytest
 from duequeue.stores.sql.catalogue import load_queries
 
 DIALECTS = ["postgres", "sqlite"]
+BEGINNINGS = "SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|ALTER TABLE|(UN)?LOCK TABLES"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", [*DIALECTS, "mariadb"])
 def test_queries_are_whole_and_bare(dialect: str) -> None:
     for name, query in load_queries(dialect).items():
         assert re.fullmatch(r"[a-z_]+", name)
         assert query == query.strip()
         assert "--" not in query, name
         assert not query.endswith(";"), name
-        assert re.match(r"SELECT|INSERT|UPDATE|DELETE|CREATE|WITH", query), name
+        assert re.match(
+            r"SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|ALTER TABLE|(UN)?LOCK TABLES|SAVEPOINT|SET"
+            r"|SHOW|KILL QUERY",
+            query,
+        ), name
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -85,12 +85,12 @@ def test_what_is_in_hand_does_not_wait_for_more(
         store: Any = queue._context.store  # noqa: SLF001
         bury = store.bury
 
-        def bury_and_leave(*arguments: object) -> Any:
+        def bury_and_leave(*arguments: object, **options: object) -> Any:
             def gone(*_: object) -> None:
                 raise StoreUnavailable("gone")
 
             monkeypatch.setattr(store, "claim", at_once(gone))
-            return (yield from bury(*arguments))
+            return (yield from bury(*arguments, **options))
 
         monkeypatch.setattr(store, "bury", bury_and_leave)
         assert [each.key for each in queue.try_poll_many(3)] == ["good"]

@@ -5,6 +5,7 @@ import sqlite3
 import psycopg
 import pytest
 
+from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.settling import Settling
 
@@ -13,9 +14,9 @@ NOON = 12 * 3_600_000
 
 def fail(days: HistoryDays, error: BaseException) -> list[str]:
     """Have a drop fail, and return the queries that it has asked for."""
-    steps, asked = Settling(1, days).drop("key", NOON), []
+    steps, asked = Settling(1, days).drop("key", NOON, []), []
     command = next(steps)
-    while command.name == "add_history_day":
+    while isinstance(command, Query):
         asked.append(command.name)
         command = steps.send([])
     with pytest.raises(type(error)):

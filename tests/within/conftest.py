@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duequeue.contract.faces import Face
-from tests.fixtures.connections import connect_postgres
+from tests.fixtures.connections import connect_mariadb, connect_postgres
 from tests.fixtures.postgres import PostgresServer
 
 # Opens a connection of the application's own.
@@ -24,6 +24,8 @@ def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
         def connect_one() -> Any:
             if store == "postgres":
                 connection = connect_postgres(face, store_url)
+            elif store == "mariadb":
+                connection = connect_mariadb(face, store_url)
             else:
                 connection = sqlite3.connect(
                     store_url.removeprefix("sqlite:///"),
@@ -31,10 +33,15 @@ def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
                     isolation_level=None,
                 )
                 connection.execute("BEGIN IMMEDIATE")
-            opened.callback(connection.close)
+            opened.callback(_close, connection)
             return connection
 
         yield connect_one
+
+
+def _close(connection: Any) -> None:
+    if getattr(connection, "open", True):  # PyMySQL does not close twice
+        connection.close()
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ def other_url(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Ite
     if store == "sqlite":
         yield f"sqlite:///{tmp_path / 'other.db'}"
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
+    server: PostgresServer = request.getfixturevalue(f"{store}_server")
     url = server.create_database()
     yield url
     server.drop_database(url)

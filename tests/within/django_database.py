@@ -1,5 +1,6 @@
 """Django's connections to a store's database, in a process without a Django project."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,14 @@ import django
 from django.conf import settings
 from django.db import connections
 
+from tests.fixtures.mysqlclient import mysqlclient
+
 ALIAS = "shop"
+
+ENGINES = {
+    "mariadb": "django.db.backends.mysql",
+    "postgresql": "django.db.backends.postgresql",
+}
 
 
 @contextmanager
@@ -36,8 +44,10 @@ def database_of(url: str) -> dict[str, Any]:
             "NAME": url.removeprefix("sqlite:///"),
             "OPTIONS": {"transaction_mode": "IMMEDIATE"},
         }
+    if parts.scheme == "mariadb" and "MySQLdb" not in sys.modules:
+        mysqlclient()
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": ENGINES[parts.scheme],
         "NAME": parts.path.removeprefix("/"),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

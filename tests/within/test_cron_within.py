@@ -2,17 +2,20 @@
 
 import sqlite3
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
 
 from duequeue.contract.cron_phrases import ONE, after, assert_holds, keys, messages
+from duequeue.contract.faces import SyncFace
 from duequeue.contract.fixtures import OpenQueue
 from duequeue.contract.phrases import MINUTE
+from tests.fixtures.connections import connect_mariadb
 
 
 @pytest.mark.parametrize("face", ["sync"], indirect=True)
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("store", ["sqlite", "postgres", "mariadb"], indirect=True)
 def test_ticks_in_the_callers_own_transaction(
     store: str, store_url: str, open_queue: OpenQueue
 ) -> None:
@@ -29,7 +32,9 @@ def test_ticks_in_the_callers_own_transaction(
     assert_holds(queue, keys(after(1)))
 
 
-def connected(store: str, url: str) -> sqlite3.Connection | psycopg.Connection:
+def connected(store: str, url: str) -> Any:
     if store == "postgres":
         return psycopg.connect(url)
+    if store == "mariadb":
+        return connect_mariadb(SyncFace(), url)
     return sqlite3.connect(url.removeprefix("sqlite:///"))

@@ -10,7 +10,7 @@ from duequeue.contract.test_drain import drained
 from tests.within.conftest import Connect
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+import asyncmy
 import asyncpg
 import psycopg
+import pymysql
 import pytest
 import sqlalchemy
 from django.db import connections, transaction
@@ -20,11 +22,13 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from duequeue import AsyncQueue, OfferOutcome, Queue, SchemaError, StoreError, WrongDatabase
-from duequeue.contract.faces import Face
+from duequeue.contract.faces import Face, SyncFace
+from tests.fixtures.connections import connect_mariadb, mariadb_arguments
+from tests.fixtures.mysqlclient import mysqlclient
 from tests.within.django_database import django_database
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)
@@ -36,9 +40,10 @@ class ChangedMyMind(Exception):
 
 @contextmanager
 def engine_of(url: str, **options: Any) -> Iterator[sqlalchemy.Engine]:
-    engine = sqlalchemy.create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://"), **options
-    )
+    drivers = {"postgresql://": "postgresql+psycopg://", "mariadb://": "mariadb+pymysql://"}
+    for bare, named in drivers.items():
+        url = url.replace(bare, named)
+    engine = sqlalchemy.create_engine(url, **options)
     yield engine
     engine.dispose()
 
@@ -51,7 +56,8 @@ async def async_engine_of(url: str, driver: str, **options: Any) -> AsyncIterato
 
 
 def drivers_of(store: str) -> list[str]:
-    return ["aiosqlite"] if store == "sqlite" else ["psycopg", "asyncpg"]
+    drivers = {"sqlite": ["aiosqlite"], "postgres": ["psycopg", "asyncpg"], "mariadb": ["asyncmy"]}
+    return drivers[store]
 
 
 def test_a_connection_of_sqlalchemy_begins_by_itself(store_url: str) -> None:
@@ -183,6 +189,8 @@ def test_a_closed_connection_is_refused(store: str, store_url: str) -> None:
     connection: Any
     if store == "sqlite":
         connection = sqlite3.connect(store_url.removeprefix("sqlite:///"))
+    elif store == "mariadb":
+        connection = connect_mariadb(SyncFace(), store_url)
     else:
         connection = psycopg.connect(store_url)
     connection.close()
@@ -197,7 +205,7 @@ def test_closed_awaiting_connections_are_refused(store: str, store_url: str) -> 
     async def main() -> None:
         async with AsyncQueue.open(store_url, "orders") as queue:
             for connection in await open_awaiting(store, store_url):
-                await connection.close()
+                await close(connection)
                 with pytest.raises(ValueError, match="connection is closed"):
                     queue.within(connection)
 
@@ -207,7 +215,16 @@ def test_closed_awaiting_connections_are_refused(store: str, store_url: str) -> 
 async def open_awaiting(store: str, url: str) -> list[Any]:
     if store == "sqlite":
         return [await aiosqlite.connect(url.removeprefix("sqlite:///"))]
+    if store == "mariadb":
+        return [await asyncmy.connect(**mariadb_arguments(url))]
     return [await asyncpg.connect(url), await psycopg.AsyncConnection.connect(url)]
+
+
+async def close(connection: Any) -> None:
+    if isinstance(connection, asyncmy.Connection):
+        await connection.ensure_closed()
+    else:
+        await connection.close()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="it has no such mode")
@@ -227,6 +244,22 @@ def test_aiosqlite_must_not_commit_each_statement_by_itself(tmp_path: Path) -> N
             assert (await queue.stats()).total == 0
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("driver", ["PyMySQL", "mysqlclient"])
+def test_drivers_for_mariadb_must_be_in_a_transaction(mariadb_url: str, driver: str) -> None:
+    options = mariadb_arguments(mariadb_url)
+    module: Any = mysqlclient() if driver == "mysqlclient" else pymysql
+    with (
+        Queue.open(mariadb_url, "orders") as queue,
+        closing(module.connect(**options, autocommit=True)) as connection,
+    ):
+        with pytest.raises(ValueError, match="no open transaction"):
+            queue.within(connection).offer("a", 1)
+        connection.autocommit(False)
+        queue.within(connection).offer("b", 1)
+        connection.rollback()
+        assert queue.stats().total == 0
 
 
 def test_asyncpg_must_be_in_a_transaction(postgres_url: str) -> None:
@@ -284,7 +317,7 @@ def test_awaiting_connections_are_refused_by_a_blocking_queue(store: str, store_
             for connection in await open_awaiting(store, store_url):
                 with pytest.raises(TypeError, match="use AsyncQueue for it"):
                     queue.within(connection)
-                await connection.close()
+                await close(connection)
             async with async_engine_of(store_url, drivers_of(store)[0]) as engine:
                 with pytest.raises(TypeError, match="use AsyncQueue for it"):
                     queue.within(AsyncSession(engine))

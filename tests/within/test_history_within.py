@@ -19,7 +19,7 @@ EVERY_OUTCOME = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)

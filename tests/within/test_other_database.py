@@ -3,18 +3,19 @@
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from duequeue import OfferOutcome, SchemaError, WrongDatabase
 from duequeue.contract.faces import Face, QueueFace
-from tests.fixtures.connections import connect_postgres
+from tests.fixtures.connections import connect_mariadb, connect_postgres, execute
 from tests.fixtures.postgres import PostgresServer
 from tests.sql.wire import Traffic, Wire
 from tests.within.conftest import Connect
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)
@@ -25,6 +26,8 @@ def elsewhere(store: str, other_url: str, face: Face) -> Iterator[Any]:
     """A connection of the application's own to the second database, in an open transaction."""
     if store == "postgres":
         connection = connect_postgres(face, other_url)
+    elif store == "mariadb":
+        connection = connect_mariadb(face, other_url)
     else:
         path = other_url.removeprefix("sqlite:///")
         connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -59,24 +62,24 @@ def test_a_refused_transaction_stays_usable(
 
 
 def test_a_database_without_our_tables_is_refused(queue: QueueFace, elsewhere: Any) -> None:
-    elsewhere.execute("CREATE TABLE purchase (number INTEGER)")
+    execute(elsewhere, "CREATE TABLE purchase (number INTEGER)")
     with pytest.raises(SchemaError, match="duequeue migrate"):
         queue.within(elsewhere).offer("a", 1)
-    elsewhere.execute("INSERT INTO purchase VALUES (7)")
+    execute(elsewhere, "INSERT INTO purchase VALUES (7)")
     elsewhere.commit()
-    assert elsewhere.execute("SELECT number FROM purchase").fetchall() == [(7,)]
+    assert list(execute(elsewhere, "SELECT number FROM purchase").fetchall()) == [(7,)]
     assert queue.stats().total == 0
 
 
 def test_tables_that_vanished_are_missed(queue: QueueFace, connect: Connect) -> None:
     connection = connect()
-    connection.execute("ALTER TABLE duequeue_message RENAME TO elsewhere")
+    execute(connection, "ALTER TABLE duequeue_message RENAME TO elsewhere")
     connection.commit()
     try:
         with pytest.raises(SchemaError, match="duequeue migrate"):
             queue.offer("a", 1)
     finally:
-        connection.execute("ALTER TABLE elsewhere RENAME TO duequeue_message")
+        execute(connection, "ALTER TABLE elsewhere RENAME TO duequeue_message")
         connection.commit()
 
 
@@ -99,6 +102,27 @@ def test_another_schema_is_another_database(
     finally:
         connection.execute("DROP SCHEMA other CASCADE")
         connection.commit()
+
+
+@pytest.mark.parametrize("store", ["mariadb"], indirect=True)
+def test_a_connection_that_changes_its_database(
+    queue: QueueFace, store_url: str, other_url: str, face: Face
+) -> None:
+    """Only the login of the other database may use both."""
+    names = [urlsplit(url).path.removeprefix("/") for url in (store_url, other_url)]
+    connection = connect_mariadb(face, other_url)
+    execute(connection, f"USE {names[0]}")
+    with face.open(other_url, "orders") as other:
+        queue.within(connection).offer("a", 1)
+        execute(connection, f"USE {names[1]}")
+        with pytest.raises(WrongDatabase, match="another database"):
+            queue.within(connection).offer("b", 1)
+        assert other.within(connection).offer("c", 1) is OfferOutcome.CREATED
+        execute(connection, f"USE {names[0]}")
+        queue.within(connection).offer("d", 1)
+        connection.commit()
+        assert (queue.stats().total, other.stats().total) == (2, 1)
+    connection.close()
 
 
 def test_a_server_that_began_again_is_the_same_database(

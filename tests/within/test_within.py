@@ -4,7 +4,9 @@ import sqlite3
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
+from pymysql.constants import SERVER_STATUS
 
 from duequeue import ManualClock, Message, OfferOutcome, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
@@ -25,7 +27,7 @@ from tests.fixtures.connections import connect_postgres
 from tests.within.conftest import Connect
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each store that has transactions."""
     return str(request.param)
@@ -34,6 +36,12 @@ def store(request: pytest.FixtureRequest) -> str:
 def in_transaction(connection: Any) -> bool:
     if isinstance(connection, sqlite3.Connection):
         return connection.in_transaction
+    if isinstance(connection, pymysql.Connection):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT @@in_transaction")
+            return bool(cursor.fetchall() == ((1,),))
+    if hasattr(connection, "server_status"):
+        return bool(connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
     status = connection.info.transaction_status
     return bool(status == psycopg.pq.TransactionStatus.INTRANS)
 
@@ -67,6 +75,7 @@ def test_what_is_offered_within_vanishes_with_the_rollback(
     assert queue.offer("a", 1) is OfferOutcome.CREATED
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 def test_the_commit_wakes_a_waiting_poll(open_queue: OpenQueue, connect: Connect) -> None:
     queue = open_queue(poll_interval=DAY)
     waiting = in_background(queue.poll)
@@ -81,6 +90,7 @@ def test_the_commit_wakes_a_waiting_poll(open_queue: OpenQueue, connect: Connect
     assert delivery.ack()
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 def test_an_order_and_its_message_are_one(queue: QueueFace, connect: Connect) -> None:
     connection = connect()
     connection.execute("CREATE TEMPORARY TABLE purchase (number INTEGER)")

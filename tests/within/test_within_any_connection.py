@@ -1,5 +1,6 @@
 """`within` works on a caller's connection however its owner likes rows and cursors."""
 
+import importlib
 import sqlite3
 import subprocess
 import sys
@@ -10,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 from psycopg.rows import dict_row, namedtuple_row
+from pymysql.cursors import DictCursor
 
 from duequeue import OfferOutcome, Queue
 from duequeue.stores.sql.postgres.settings import PostgresSettings
+from tests.docs.pages import ROOT
+from tests.fixtures.connections import mariadb_arguments
+from tests.fixtures.mysqlclient import mysqlclient
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -63,6 +69,43 @@ def test_rows_of_psycopg(postgres_url: str, factory: Any) -> None:
         use(queue.within(mine))
         mine.commit()
         assert queue.stats().due == 1
+
+
+@pytest.mark.parametrize("driver", ["PyMySQL", "mysqlclient"])
+def test_rows_of_drivers_for_mariadb(mariadb_url: str, driver: str) -> None:
+    options = mariadb_arguments(mariadb_url)
+    if driver == "PyMySQL":
+        options |= {"cursorclass": DictCursor, "use_unicode": False, "ssl_disabled": True}
+        opening = pymysql.connect(**options)
+    else:
+        module = mysqlclient()
+        cursors = importlib.import_module("MySQLdb.cursors")
+        opening = module.connect(**options, cursorclass=cursors.DictCursor, use_unicode=False)
+    with Queue.open(mariadb_url, "orders") as queue, closing(opening) as mine:
+        use(queue.within(mine))
+        mine.commit()
+        assert queue.stats().due == 1
+
+
+def test_django_on_pymysql(mariadb_url: str) -> None:
+    """PyMySQL takes the place of mysqlclient in a whole process, so this has one of its own."""
+    code = f"""
+import pymysql
+pymysql.install_as_MySQLdb()
+from django.db import connections, transaction
+from duequeue import Queue
+from tests.within.django_database import django_database
+with Queue.open({mariadb_url!r}, "orders") as queue, django_database({mariadb_url!r}) as alias:
+    with transaction.atomic(using=alias):
+        print(type(connections[alias].connection).__module__)
+        print(queue.within(alias).offer("a", 1).value)
+        print(queue.contains("a"))
+    print(queue.contains("a"))
+"""
+    command = [sys.executable, "-c", code]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    output = "pymysql.connections\ncreated\nFalse\nTrue\n"
+    assert (finished.stdout, finished.stderr) == (output, "")
 
 
 def test_cursors_that_bind_in_the_client(postgres_url: str) -> None:

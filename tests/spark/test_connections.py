@@ -1,4 +1,4 @@
-"""How many connections a write takes, and how it ends if it gets none."""
+"""How many connections a read or a write takes, and how it ends if it gets none."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +67,15 @@ def test_a_partition_takes_one_connection_and_an_empty_one_takes_none(
     before = sessions(postgres_server, on_postgres)
     save(frame, on_postgres)
     assert sessions(postgres_server, on_postgres) - before == 2 + 1, "the driver connects once"
+
+
+def test_a_short_read_takes_two_connections(
+    spark: SparkSession, postgres_server: PostgresServer, on_postgres: str
+) -> None:
+    backlog = spark.read.format("duequeue").options(url=on_postgres, queue="orders").load()
+    before = sessions(postgres_server, on_postgres)
+    assert backlog.collect() == []
+    assert sessions(postgres_server, on_postgres) - before == 2, "one to plan, one to read"
 
 
 def test_a_write_stays_within_max_connections(spark: SparkSession, on_postgres: str) -> None:

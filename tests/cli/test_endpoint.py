@@ -1,0 +1,138 @@
+"""`duequeue endpoint`, on a database and at a server."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from duequeue.callbacks.signing import new_secret
+from duequeue.cli import main
+from duequeue.server import app_for
+from tests.server.served import served
+
+URL = "https://shop.example.com/callbacks"
+
+
+@pytest.fixture(params=["database", "server"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    database = f"sqlite:///{tmp_path / 'endpoints.db'}"
+    if request.param == "database":
+        yield database
+        return
+    with served(app_for(database)) as server:
+        yield server.url
+
+
+class Ran:
+    def __init__(self, capsys: pytest.CaptureFixture[str], place: str, *words: str) -> None:
+        verb, *rest = words
+        self.status = main(["endpoint", verb, *rest, "--url", place])
+        self.out, self.err = capsys.readouterr()
+
+
+def test_an_endpoint_from_its_definition_to_its_removal(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> Ran:
+        return Ran(capsys, place, *words)
+
+    made = run("set", "shop", URL, "--queue", "orders", "--timeout", "5s", "-q")
+    assert made.status == 0
+    assert made.out.startswith("whsec_")
+    changed = run("set", "shop", URL, "--queue", "orders", "--rate", "2/s", "--backoff", "1s,1m,2")
+    assert (changed.status, "whsec_" in changed.out) == (0, False)
+    listed = run("ls", "--jsonl")
+    assert '"rate":2.0' in listed.out
+    assert run("ls", "-q", "--queue", "orders").out == "shop\n"
+    assert run("ls", "-q", "--queue", "other").out == ""
+    assert run("disable", "shop", "--reason", "moving").status == 0
+    assert "disabled: moving" in run("ls").out
+    assert "was disabled already" in run("disable", "shop").err
+    assert run("enable", "shop").status == 0
+    rotated = run("rotate", "shop", "--overlap", "1h", "--kind", "v1a")
+    assert "whsk_" in rotated.out
+    assert "not shown again" in rotated.err
+    assert "would be removed" in run("rm", "shop", "--dry-run").out
+    assert run("rm", "shop").status == 1, "nobody can answer"
+    assert run("rm", "shop", "--yes").status == 0
+    for words in (("enable",), ("disable",), ("rotate",), ("rm", "--yes")):
+        missing = run(words[0], "shop", *words[1:])
+        assert (missing.status, "no endpoint has this id" in missing.err) == (4, True)
+
+
+def test_a_secret_comes_from_a_file_and_is_never_shown(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = new_secret()
+    (tmp_path / "secret").write_text(f"{secret}\n")
+    file = ("--secret-file", str(tmp_path / "secret"))
+    made = Ran(capsys, place, "set", "shop", URL, "--queue", "orders", "--json", *file)
+    assert made.status == 0
+    assert secret not in made.out + made.err
+    refused = Ran(capsys, place, "rotate", "shop", *file)
+    assert refused.status == 1
+    assert "secret must differ" in refused.err
+    assert secret not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("set", "shop", "ftp://x", "--queue", "q"), "url must begin"),
+        (("set", "no id", URL, "--queue", "q"), "id must have"),
+        (("set", "shop", URL, "--queue", "q", "--rate", "fast"), "rate must be"),
+        (("set", "shop", URL, "--queue", "q", "--backoff", "1s"), "backoff must be"),
+        (("set", "shop", URL, "--queue", "q", "--secret-file", "/no/file"), "--secret-file"),
+    ],
+    ids=["url", "id", "rate", "backoff", "secret-file"],
+)
+def test_mistakes_name_the_argument(
+    place: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
+) -> None:
+    ran = Ran(capsys, place, *words)
+    assert ran.status == 1
+    assert named in ran.err
+
+
+def test_requests_that_need_no_body_have_none(capsys: pytest.CaptureFixture[str]) -> None:
+    lengths: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            lengths.append(self.headers["content-length"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"endpoints": []}')
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            listed = Ran(capsys, f"http://127.0.0.1:{server.server_port}", "ls")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert (listed.status, lengths) == (0, [None])
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("http://user:hunter2@127.0.0.1:1", "url must not hold a user or password"),
+        ("http://127.0.0.1:1?other=1", "url of a server has no options but ssl_ca"),
+        ("http://127.0.0.1:1", "the server at http://127.0.0.1:1 cannot be reached"),
+        ("httpx://127.0.0.1:1", "names no store"),
+    ],
+)
+def test_urls_of_servers_are_checked_as_everywhere(
+    url: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = Ran(capsys, url, "ls")
+    assert ran.status != 0
+    assert named in ran.err
+    assert "hunter2" not in ran.err

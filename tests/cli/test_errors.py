@@ -1,0 +1,158 @@
+"""One clear line for each thing that goes wrong, and never a secret or a traceback."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from duequeue import RetryPolicy
+from duequeue.cli import opening
+from duequeue.cli.commands import COMMANDS
+from duequeue.cli.output import BOLD, paint
+from tests.cli.command import ROOT, environment, run
+from tests.cli.conftest import DueQueue, Ran
+from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.servers import free_port
+
+SECRET = "s3cr3t"
+
+
+def assert_one_line(ran: Ran, status: int) -> None:
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("duequeue: ")
+    assert ran.err.count("\n") == 1
+    assert SECRET not in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait until the server comes back."""
+    policy = RetryPolicy(budget=timedelta(milliseconds=1))
+    for module in (opening, "duequeue.cli.verbs.doctor"):
+        name = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{name}.RETRY", policy)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("verb", ["ls", "stats", "doctor", "queues"])
+def test_an_unreachable_server(bare: DueQueue, verb: str) -> None:
+    url = f"postgresql://app:{SECRET}@127.0.0.1:{free_port()}/app"
+    ran = bare(verb, "--url", url)
+    assert_one_line(ran, 3)
+    assert "127.0.0.1" in ran.err
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_wrong_login(
+    bare: DueQueue, postgres_server: PostgresServer, ready_database: str
+) -> None:
+    location = ready_database.rpartition("@")[2].removeprefix("postgresql://")
+    ran = bare("ls", "--url", f"postgresql://nobody:{SECRET}@{location}")
+    assert_one_line(ran, 1)
+    assert "nobody" in ran.err
+
+
+def test_an_unknown_scheme_and_a_url_as_a_word(bare: DueQueue) -> None:
+    assert_one_line(bare("ls", "--url", f"oracle://app:{SECRET}@host/db"), 1)
+    extra = bare("ls", f"postgresql://app:{SECRET}@host/db")
+    assert extra.status == 2
+    assert SECRET not in extra.err
+
+
+def test_a_missing_driver(tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text("raise ImportError('not here')")
+    ran = subprocess.run(
+        [sys.executable, "-m", "duequeue", "ls", "--url", "postgresql://localhost/app"],
+        env=environment(None) | {"PYTHONPATH": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "duequeue: PostgreSQL needs psycopg: pip install 'duequeue[postgres]'\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("fly",),
+        ("ls", "--state", "buried"),
+        ("ls", "--limit", "0"),
+        ("ls", "--json", "--quiet"),
+        ("offer",),
+        ("offer", "a", "1", "--due", "tomorrow"),
+        ("offer", "a", "1", "--header", "x"),
+        ("reschedule", "a"),
+        ("cron", "install"),
+        ("completion", "powershell"),
+        ("top", "--interval", "soon"),
+    ],
+)
+def test_arguments_that_cannot_be_parsed(bare: DueQueue, words: tuple[str, ...]) -> None:
+    ran = bare(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert "error: " in ran.err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_describes_itself(bare: DueQueue, command: object) -> None:
+    name = getattr(command, "name", "")
+    ran = bare(name, "--help")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith(f"usage: duequeue {name}")
+    assert f"  {name}" in bare("--help").out
+
+
+def test_help_imports_no_command() -> None:
+    code = (
+        "import sys; from duequeue.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name.startswith('duequeue.cli.verbs')\n"
+        "       or name in ('duequeue.cli.worker', 'duequeue.cli.pipeline')])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'queue.db'}"
+    lines = "".join(f'{{"key": "k{number}", "payload": 1}}\\n' for number in range(3000))
+    script = (
+        f"printf '{lines}' | {sys.executable} -m duequeue import --queue orders -q && "
+        f"{sys.executable} -m duequeue ls --all --jsonl | head -n 1"
+    )
+    ran = subprocess.run(
+        ["/bin/bash", "-c", script],
+        env=environment(url),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (ran.stdout.count("\n"), ran.stderr) == (1, "")
+
+
+def test_colours_are_only_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert paint("a", BOLD) == "a"
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert paint("a", BOLD) == "\x1b[1ma\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("a", BOLD) == "a"
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").stdout.startswith("duequeue ")

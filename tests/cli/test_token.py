@@ -1,0 +1,72 @@
+"""`duequeue token` as a user sees it."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from duequeue.cli import main
+from duequeue.server.tokens import Scope, TokenFile
+
+
+def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tokens.json"
+    place = ["--token-file", str(file)]
+    arguments = ["--scope", "poll", "--scope", "settle", "--prefix", "mails", "--expires", "90d"]
+    assert main(["token", "create", *place, *arguments, "--name", "the worker"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert main(["token", "create", *place]) == 0
+    capsys.readouterr()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert token.split("_", 2)[2] not in file.read_text()
+    first, second = TokenFile(file).grants()
+    assert first.scopes == {Scope.POLL, Scope.SETTLE}
+    assert second.scopes == {Scope.ADMIN}
+
+    assert main(["token", "ls", *place]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{first.id}  poll,settle  mails*  expires ")
+    assert lines[0].endswith("the worker")
+    assert lines[1] == f"{second.id}  admin  *  never expires"
+
+    assert main(["token", "revoke", *place, first.id]) == 0
+    capsys.readouterr()
+    assert [grant.id for grant in TokenFile(file).grants()] == [second.id]
+    assert main(["token", "revoke", *place, first.id]) == 1
+    assert first.id in capsys.readouterr().err
+
+
+def test_the_environment_may_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DUEQUEUE_TOKEN_FILE", str(tmp_path / "tokens.json"))
+    assert main(["token", "create"]) == 0
+    assert len(TokenFile(tmp_path / "tokens.json").grants()) == 1
+
+
+def test_expired_tokens_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--token-file", str(tmp_path / "tokens.json")]
+    main(["token", "create", *place, "--expires", "0s"])
+    main(["token", "ls", *place])
+    assert "  expired" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("{", "not a file of tokens"), ('{"tokens": 1}', "not a file of tokens")]
+)
+def test_a_broken_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text(text)
+    assert main(["token", "ls", "--token-file", str(file)]) == 1
+    assert words in capsys.readouterr().err
+    assert main(["token", "create", "--token-file", str(file)]) == 1
+    assert file.read_text() == text
+
+
+def test_an_unknown_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--token-file", str(tmp_path / "tokens.json")]
+    assert main(["token", "create", *place, "--scope", "everything"]) == 1
+    assert "offer, poll, settle, read, admin" in capsys.readouterr().err
+    assert not (tmp_path / "tokens.json").exists()

@@ -1,0 +1,105 @@
+"""MariaDB only reads, or ends connections: calls wait for it, or connect again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from urllib.parse import urlsplit
+
+import pytest
+from pymysql.cursors import Cursor
+
+from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
+from duequeue.contract.faces import Face
+from duequeue.contract.phrases import PATIENCE, claim, in_background
+from duequeue.contract.stage import until
+from tests.fixtures.mariadb import MariaDBServer, connected
+
+CREATED, UPDATED = OfferOutcome.CREATED, OfferOutcome.UPDATED
+
+A_MOMENT = 0.3  # seconds in which a call that has to wait does not end
+OTHERS = """
+    SELECT id FROM information_schema.processlist
+    WHERE db = DATABASE() AND id != CONNECTION_ID()
+"""
+WAITING_FOR_A_LOCK = """
+    SELECT COUNT(*) FROM information_schema.innodb_trx
+    INNER JOIN information_schema.processlist ON id = trx_mysql_thread_id
+    WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()
+"""
+
+
+@pytest.fixture
+def app_url(frail_mariadb: MariaDBServer) -> Iterator[str]:
+    """A database, and a login that may not write while the server only reads."""
+    url = frail_mariadb.create_database()
+    app = frail_mariadb.hand_over(url)
+    yield app
+    with connected(frail_mariadb.admin_url) as cursor:
+        cursor.execute(f"DROP USER {urlsplit(app).username}")
+    frail_mariadb.drop_database(url)
+
+
+@contextmanager
+def read_only(server: MariaDBServer) -> Iterator[None]:
+    """A failover that leads to a server which only reads, until it is promoted."""
+    with connected(server.admin_url) as cursor:
+        cursor.execute("SET GLOBAL read_only = ON")
+        try:
+            yield
+        finally:
+            cursor.execute("SET GLOBAL read_only = OFF")
+
+
+def test_a_read_only_server_is_retried(
+    frail_mariadb: MariaDBServer, app_url: str, face: Face
+) -> None:
+    with face.open(app_url, "orders") as queue:
+        with read_only(frail_mariadb):
+            with face.open(app_url, "orders", retry=RetryPolicy.never()) as impatient:
+                assert impatient.stats().total == 0
+                with pytest.raises(StoreUnavailable, match="read-only"):
+                    impatient.offer("a", 1)
+            offering = in_background(partial(queue.offer, "a", 1))
+            with pytest.raises(TimeoutError):
+                offering.result(A_MOMENT)
+        assert offering.result(PATIENCE) is CREATED
+
+
+def others(cursor: Cursor) -> set[int]:
+    cursor.execute(OTHERS)
+    return {number for (number,) in cursor.fetchall()}
+
+
+def end_connections(url: str) -> None:
+    with connected(url) as cursor:
+        ended = others(cursor)
+        for number in ended:
+            cursor.execute(f"KILL {number}")
+        until(lambda: ended.isdisjoint(others(cursor)))
+
+
+def test_a_connection_lost_in_a_statement(mariadb_url: str, face: Face) -> None:
+    with face.open(mariadb_url, "orders") as queue, connected(mariadb_url) as rival:
+        queue.offer("a", 1)
+        rival.execute("BEGIN")
+        rival.execute("SELECT 1 FROM duequeue_message WHERE `key` = 'a' FOR UPDATE")
+        offering = in_background(partial(queue.offer, "a", 2))
+        with connected(mariadb_url) as watch:
+
+            def waits() -> bool:
+                watch.execute(WAITING_FOR_A_LOCK)
+                return watch.fetchone() == (1,)
+
+            until(waits)
+        end_connections(mariadb_url)  # the lock ends with that of the rival
+        assert offering.result(PATIENCE) is UPDATED
+
+
+def test_connections_lost_while_idle(mariadb_url: str, face: Face) -> None:
+    with face.open(mariadb_url, "orders") as queue:
+        queue.offer("a", 1)
+        for number in range(3):
+            end_connections(mariadb_url)
+            assert queue.offer(f"b{number}", 1) is CREATED
+        end_connections(mariadb_url)
+        assert claim(queue).ack()

@@ -1,0 +1,115 @@
+"""Processes that share a database wake each other through a Redis that the URL names."""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from urllib.parse import quote
+
+import pytest
+
+from duequeue import Queue
+from duequeue.backends import backend_for
+from duequeue.contract.faces import Face
+from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
+from tests.fixtures.redis_server import RedisServer, wait_until
+from tests.fixtures.stores import fresh_url
+from tests.race.crew import Hand
+from tests.redis.test_cluster import offer_to
+
+NOBODY_LISTENS = "redis://:secret@127.0.0.1:1/0"
+
+
+@pytest.fixture
+def hand() -> Iterator[Hand]:
+    hand = Hand()
+    yield hand
+    hand.end()
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A database whose own wake-ups are not used."""
+    url = fresh_url(request.param, request)
+    return f"{url}{'&' if '?' in url else '?'}" + (
+        "pooler=transaction&" if request.param == "postgres" else ""
+    )
+
+
+def test_a_poll_is_woken_by_another_process(
+    face: Face, url: str, redis_server: RedisServer, hand: Hand
+) -> None:
+    named = f"{url}alerts={quote(redis_server.url(7), safe='')}"
+    with face.open(named, "orders", poll_interval=10 * MINUTE) as queue:
+        for key in "abc":
+            polling = in_background(queue.poll)
+            hand.start(partial(offer_to, named, "orders", key))
+            assert hand.outcome().error is None
+            delivery = polling.result(PATIENCE)
+            assert delivery is not None
+            assert delivery.ack()
+    wait_until(lambda: _subscribers(redis_server) == 0, "the line is closed with the queue")
+
+
+def answer_from(url: str) -> None:
+    """Answer a message, in a process of its own."""
+    with Queue.open(url, "orders") as queue:
+        delivery = queue.try_poll()
+        assert delivery is not None
+        assert delivery.ack(response=delivery.key)
+
+
+def test_a_response_wakes_another_process(
+    face: Face, url: str, redis_server: RedisServer, hand: Hand
+) -> None:
+    named = f"{url}alerts={quote(redis_server.url(7), safe='')}"
+    with face.open(named, "orders", poll_interval=10 * MINUTE) as queue:
+        for key in ("a", "ü b", "c"):
+            queue.offer(key, 1)
+            waiting = in_background(partial(queue.response, key))
+            hand.start(partial(answer_from, named))
+            assert hand.outcome().error is None
+            response = waiting.result(PATIENCE)
+            assert response is not None
+            assert response.value == key
+
+
+def _subscribers(server: RedisServer) -> int:
+    (_, count) = server.ask("PUBSUB", "NUMSUB", "dq:alerts:7")
+    return int(count)
+
+
+def test_without_redis_the_regular_look_finds_messages(face: Face, url: str, hand: Hand) -> None:
+    named = f"{url}alerts={quote(NOBODY_LISTENS, safe='')}"
+    with face.open(named, "orders", poll_interval=timedelta(milliseconds=50)) as queue:
+        polling = in_background(queue.poll)
+        hand.start(partial(offer_to, named, "orders", "a"))
+        assert hand.outcome().error is None
+        delivery = polling.result(PATIENCE)
+        assert delivery is not None
+        assert delivery.ack()
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+def test_a_mistake_is_named_and_no_password_is_shown(scheme: str) -> None:
+    wrong = quote("redis://:secret@host/x", safe="")
+    with pytest.raises(ValueError, match="alerts in the url is the url of a Redis") as caught:
+        backend_for(f"{scheme}://host/app?alerts={wrong}")
+    assert "secret" not in str(caught.value)
+    fine = backend_for(f"{scheme}://host/app?alerts={quote(NOBODY_LISTENS, safe='')}")
+    assert "secret" not in f"{fine!r} {fine.address} {fine.place}"
+
+
+def test_a_line_that_does_not_work_is_logged_once(
+    face: Face, postgres_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    named = f"{postgres_url}?alerts={quote(NOBODY_LISTENS, safe='')}"
+    with caplog.at_level(logging.WARNING, "duequeue.redis"), face.open(named, "orders") as queue:
+        polling = in_background(partial(queue.poll, timeout=MINUTE))
+        wait_until(lambda: bool(caplog.messages), "the outage is logged")
+        queue.offer("a", 1)
+        assert polling.result(PATIENCE) is not None
+    (warning,) = caplog.messages
+    assert "wake-ups between processes do not work" in warning
+    assert "secret" not in warning

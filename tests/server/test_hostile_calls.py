@@ -1,0 +1,195 @@
+"""What a client cannot do by leaving out the library's own checks, or by forging what it sends."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from duequeue import ManualClock, Queue
+from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.flows.lease_tokens import HeldLease, _checksum
+from duequeue.port.forecasting import Buckets
+from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
+from duequeue.port.store import Lease, Record, Release
+from duequeue.server import Limits, app_for
+from duequeue.server.tokens import Scope, TokenFile, new_token
+from tests.server.served import Served, served
+
+OK = 200
+REFUSED = {413, 422}
+NOW = 1_800_000_000_000
+LEASE = Lease(1, 0, NOW, "a")
+
+
+def call(http: httpx.Client, operation: str, *arguments: Any, queue: str) -> httpx.Response:
+    packed = msgspec.Raw(encode(arguments))
+    return send(http, Call(operation, packed, queue, "json", 3000))
+
+
+def send(http: httpx.Client, given: Call) -> httpx.Response:
+    headers = {"Content-Type": "application/msgpack"}
+    return http.post("/v1/port:call", content=encode(given), headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("forecast", (NOW, Buckets(NOW, 0, NOW + 1))),
+        ("forecast", (NOW, Buckets(NOW, -1, NOW + 1))),
+        ("forecast", (NOW, Buckets(NOW, 1, NOW + 10_001))),
+        ("forecast", (NOW, Buckets(NOW, 1, NOW))),
+        ("offer", ([Record("", b"1", NOW)], NOW, None, False)),
+        ("offer", ([Record("k" * 201, b"1", NOW)], NOW, None, False)),
+        ("offer", ([Record("a\0", b"1", NOW)], NOW, None, False)),
+        ("offer", ([Record("a", b"1", -(10**17))], NOW, None, False)),
+        ("offer", ([Record("a", b"1" * (8 * 1024 * 1024 + 1), NOW)], NOW, None, False)),
+        ("offer", ([Record("a", b"1", NOW, "[1]")], NOW, None, False)),
+        ("offer", ([Record("a", b"1", NOW)], 10**17, None, False)),
+        ("claim", (1, 10**17, NOW, 1)),
+        ("ack", ([LEASE], NOW)),
+        ("extend", ([LEASE], NOW)),
+        ("release", ([Release(LEASE, NOW)],)),
+        ("give_back", ([LEASE],)),
+        ("history.days", ()),
+    ],
+)
+def test_arguments_of_the_port_are_checked(
+    http: httpx.Client, name: str, operation: str, arguments: tuple[Any, ...]
+) -> None:
+    answer = call(http, operation, *arguments, queue=name)
+    assert answer.status_code in REFUSED, answer.text
+    assert answer.json()["argument"]
+
+
+def test_a_call_may_claim_a_limited_number_of_messages(http: httpx.Client, name: str) -> None:
+    records = [Record(f"k{number}", b"1", NOW) for number in range(3)]
+    assert call(http, "offer", records, NOW, None, False, queue=name).status_code == OK
+    claimed = call(http, "claim", 10**9, NOW, NOW + 1, 7, queue=name)
+    assert claimed.status_code == OK
+    assert len(msgspec.msgpack.decode(claimed.content)) == len(records)
+
+
+def test_a_worker_cannot_lease_what_is_due_later(tmp_path: Path, name: str) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    worker, grant = new_token([Scope.OFFER, Scope.POLL], datetime.now(UTC))
+    tokens.add(grant)
+    ahead = timedelta(minutes=10)
+    clock = ManualClock(datetime.now(UTC) + ahead)
+    with (
+        served(app_for("memory:clock", token_file=tokens.path)) as server,
+        Queue.open(server.url, name, token=worker, clock=clock) as queue,
+    ):
+        queue.offer("a", 1, datetime.now(UTC) + ahead)
+        with pytest.raises(StoreError, match="clock of the client"):
+            queue.try_poll()
+        clock.advance(-ahead)
+        assert queue.try_poll() is None
+
+
+def test_a_wait_of_another_version_is_refused(http: httpx.Client, name: str) -> None:
+    given = encode(WakeUpCall(name, "json", "me", 0.0, version=VERSION + 1))
+    answer = http.post("/v1/port:wait", content=given)
+    assert answer.status_code == 400
+
+
+def test_a_call_has_time_enough_not_to_disturb_others(http: httpx.Client, name: str) -> None:
+    packed = msgspec.Raw(encode((NOW,)))
+    given = Call("counts", packed, name, "json", 3000, seconds=0.0)
+    assert send(http, given).status_code == OK
+
+
+def test_a_forged_token_settles_nothing(http: httpx.Client, path: str, name: str) -> None:
+    http.put(f"{path}/messages/a", content=b"1")
+    forged = msgspec.msgpack.encode(HeldLease(LEASE, 1))
+    token = (_checksum(forged, f"{name}|json") + forged).hex()
+    answer = http.post(f"{path}:settle", json={"ack": [token]})
+    assert (answer.status_code, answer.json()["argument"]) == (422, "token")
+    assert http.get(f"{path}/messages/a").status_code == OK
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "status"),
+    [
+        (("127.0.0.1", 1), {}, OK),
+        (("::1", 1), {}, OK),
+        (("10.9.8.7", 1), {}, 403),
+        (None, {}, 403),
+        (("127.0.0.1", 1), {"Host": "due.example"}, 403),
+        (("127.0.0.1", 1), {"X-Forwarded-For": "10.9.8.7"}, 403),
+        (("127.0.0.1", 1), {"Forwarded": "for=10.9.8.7"}, 403),
+    ],
+)
+def test_without_a_token_only_this_machine_may_call(
+    client: tuple[str, int] | None, headers: dict[str, str], status: int
+) -> None:
+    service = app_for("memory:foreign")
+
+    async def asked() -> int:
+        transport = httpx.ASGITransport(service, client=client)  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            found = await http.get("/v1/queues", headers=headers)
+        await service.close()
+        return found.status_code
+
+    assert asyncio.run(asked()) == status
+
+
+def test_more_queues_than_may_be_open() -> None:
+    with served(app_for("memory:many", limits=Limits(open_queues=1))) as server:
+        asyncio.run(poll_all(server, [f"q{number}" for number in range(8)]))
+
+
+async def poll_all(server: Served, names: list[str]) -> None:
+    async with httpx.AsyncClient(base_url=server.url, timeout=20.0) as http:
+        polls = [
+            asyncio.create_task(http.post(f"/v1/queues/{name}:poll", json={"wait": "10s"}))
+            for name in names
+        ]
+        for name in names:
+            await http.put(f"/v1/queues/{name}/messages/a", content=b"1")
+        for poll in polls:
+            answer = await poll
+            assert answer.status_code == OK, answer.text
+            assert len(answer.json()["deliveries"]) == 1
+
+
+def test_a_failure_of_a_look_for_crons_does_not_end_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = app_for("memory:crons")
+    monkeypatch.setattr("duequeue.server.cron_keeper.LOOK_EVERY", timedelta(0))
+    looks = [RuntimeError("unexpected"), StoreUnavailable("away")]
+    looked = asyncio.Event()
+
+    async def look() -> None:
+        if looks:
+            raise looks.pop()
+        looked.set()
+
+    monkeypatch.setattr(service.crons, "look", look)
+
+    async def run() -> None:
+        service.crons.start()
+        await asyncio.wait_for(looked.wait(), 10)
+        await service.close()
+
+    asyncio.run(run())
+    assert "RuntimeError" in caplog.text
+
+
+@pytest.mark.parametrize("limit", ["--5", "5-", "٣", "1e3", "9" * 30])
+def test_a_number_is_written_in_digits(http: httpx.Client, path: str, limit: str) -> None:
+    answer = http.get(f"{path}/messages", params={"limit": limit})
+    assert (answer.status_code, answer.json()["argument"]) == (422, "limit")
+
+
+def test_a_release_may_not_leave_the_calendar(http: httpx.Client, path: str) -> None:
+    http.put(f"{path}/messages/a", content=b"1")
+    (delivery,) = http.post(f"{path}:poll", json={}).json()["deliveries"]
+    wanted = {"release": [{"token": delivery["token"], "delay": "9999999d"}]}
+    answer = http.post(f"{path}:settle", json=wanted)
+    assert (answer.status_code, answer.json()["argument"]) == (422, "delay")

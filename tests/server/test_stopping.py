@@ -1,0 +1,120 @@
+"""How the server ends, and what it refuses to start with."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from duequeue import Queue
+from duequeue.contract.stage import until
+from duequeue.server import app_for
+from tests.server.command import refused, serving
+from tests.server.served import Served
+from tests.server.test_messages import offer
+from tests.server.test_polling import poll
+
+
+def test_sigterm_wakes_waiters_and_ends_in_seconds(tmp_path: Path) -> None:
+    with serving(folder=tmp_path) as server, server.client() as http:
+        with ThreadPoolExecutor(20) as pool:
+            waiting = [
+                pool.submit(lambda: http.post("/v1/queues/q:poll", json={"wait": 60}))
+                for _ in range(20)
+            ]
+            until(lambda: "duequeue_waiters 20" in http.get("/metrics").text)
+            began = monotonic()
+            assert server.terminate() == 0
+            assert monotonic() - began < 10
+            for each in waiting:
+                answer = each.result()
+                assert answer.status_code == 200
+                assert answer.json()["deliveries"] == []
+                assert answer.headers["connection"] == "close"
+        assert server.rest() == ""
+    assert (tmp_path / "duequeue.db").exists()
+
+
+def test_requests_in_flight_end(tmp_path: Path) -> None:
+    """An upload that has begun when the server is told to stop is answered, and kept."""
+    url = f"sqlite:///{tmp_path / 'q.db'}"
+    server = Served(app_for(url))
+    is_stopping = threading.Event()
+
+    def lines() -> Iterator[bytes]:
+        yield b'{"key": "a"}\n'
+        is_stopping.wait(10)
+        yield b'{"key": "b"}\n'
+
+    with ThreadPoolExecutor(2) as pool, server.client() as http:
+        headers = {"Content-Type": "application/x-ndjson"}
+        upload = pool.submit(
+            lambda: http.post("/v1/queues/q/messages", content=lines(), headers=headers)
+        )
+        until(lambda: any(each.users for each in server.service.queues.opened))
+        stopped = pool.submit(server.stop)
+        until(lambda: server.service.live.draining)
+        is_stopping.set()
+        assert upload.result().json() == {"outcomes": ["created", "created"]}
+        stopped.result()
+    with Queue.open(url, "q") as queue:
+        assert queue.stats().total == 2
+
+
+def test_a_draining_server_is_not_ready() -> None:
+    server = Served(app_for("memory:draining"))
+    with server.client() as http:
+        server.service.live.draining = True
+        assert http.get("/readyz").status_code == 503
+        assert http.post("/v1/queues/q:poll", json={"wait": 60}).json()["deliveries"] == []
+    server.stop()
+
+
+def test_dev_has_a_token_and_a_clock(tmp_path: Path) -> None:
+    with serving("--dev", folder=tmp_path) as server, server.client() as http:
+        token = server.read_token()
+        http.headers["Authorization"] = f"Bearer {token}"
+        offer(http, "/v1/queues/q", "a", delay="30d")
+        assert poll(http, "/v1/queues/q")["deliveries"] == []
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(lambda: poll(http, "/v1/queues/q", wait=20))
+            until(lambda: "duequeue_waiters 1" in http.get("/metrics").text)
+            assert http.post("/v1/clock:advance", json={"by": "31d"}).status_code == 200
+            assert waiting.result()["deliveries"][0]["key"] == "a"
+        assert http.get("/v1/queues", headers={"Authorization": "Bearer x"}).status_code == 401
+        assert server.terminate() == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
+    with serving(folder=tmp_path) as server, server.client() as http:
+        assert http.post("/v1/clock:advance", json={"by": 1}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--host", "0.0.0.0"], "tokens are needed"),  # noqa: S104 - that is the point
+        (["--host", "::"], "tokens are needed"),
+        (["--token-file", "none.json"], "has no token yet"),
+        (["--dev", "--url", "sqlite:///x.db"], "leave --url out"),
+        (["--tls-cert", "x"], "go together"),
+        (["--url", "nonsense:"], "names no store"),
+        (["--lease", "0"], "lease"),
+    ],
+)
+def test_what_it_refuses_to_start_with(tmp_path: Path, arguments: list[str], words: str) -> None:
+    assert words in refused(*arguments, folder=tmp_path)
+
+
+def test_a_password_is_not_printed(tmp_path: Path) -> None:
+    said = refused("--url", "postgresql://someone:my-secret@host:port/x", folder=tmp_path)
+    assert said.startswith("duequeue: ")
+    assert "my-secret" not in said
+
+
+def test_a_port_in_use_is_named(tmp_path: Path, server: Served) -> None:
+    said = refused("--port", str(server.port), folder=tmp_path)
+    assert f"cannot listen at 127.0.0.1:{server.port}" in said

@@ -1,0 +1,1 @@
+"""The timers, and the queues that are built on them."""
