@@ -8,4 +8,5 @@ servers.py, debian.py                  an empty store for each measurement, unpa
 running.py, measure.py, partner.py     the rounds, one measurement, its second process
 results.py, report.py, plots.py, publish.py
 retention/                              a week of messages, from offer to report
+timers/                                 timers in memory, from a thousand to a million items
 """

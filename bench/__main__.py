@@ -1,4 +1,4 @@
-"""Measure DueQueue, its peers and the limits: `python -m bench [spark] [--quick]`."""
+"""Measure DueQueue, its peers and the limits: `python -m bench [spark|service] [--quick]`."""
 
 import argparse
 import signal

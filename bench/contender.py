@@ -2,8 +2,12 @@
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from time import perf_counter, time
+from typing import TypeVar
+
+T = TypeVar("T")
 
 PAYLOAD_BYTES = 100
 BATCH = 100
@@ -77,6 +81,26 @@ class Contender:
         """Run a worker with nothing to do."""
         raise NotImplementedError
 
+    def offer_hundreds(self, messages: int) -> float:
+        """Put in a hundred messages at a time, with a few callers at once."""
+        raise NotImplementedError
+
+    def take_hundreds(self, messages: int) -> float:
+        """Take a hundred messages and settle them, with a few callers at once."""
+        raise NotImplementedError
+
+    def offer_connected(self, messages: int, connections: int) -> float:
+        """Put in one message after the other on each of many connections."""
+        raise NotImplementedError
+
+    def share_when_idle(self, clients: int) -> float:
+        """Return which share of a core a server needs while clients wait and nothing is due."""
+        raise NotImplementedError
+
+    def wake(self, clients: int) -> list[float]:
+        """Have each waiting client get a message, and return how late each came, in ms."""
+        raise NotImplementedError
+
     def write_new(self, messages: int) -> float:
         """Write a table of new messages, and return the seconds."""
         raise NotImplementedError
@@ -113,6 +137,13 @@ def timed(times: int, call: Callable[[int], object]) -> float:
     for number in range(times):
         call(number)
     return perf_counter() - began
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Cut items into lists of at most that size."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
 
 
 class Tally:

@@ -15,8 +15,12 @@ class AsyncContender(Contender):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._runner = asyncio.Runner()
+        self._runner = self.new_runner()
         self.run(self.open())
+
+    def new_runner(self) -> asyncio.Runner:
+        """Return what runs the event loop."""
+        return asyncio.Runner()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop."""

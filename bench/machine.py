@@ -7,7 +7,9 @@ from pathlib import Path
 
 import psycopg
 
-from bench.servers import POSTGRES_SETTINGS, Servers
+from bench.servers import MARIADB_SETTINGS, POSTGRES_SETTINGS, Servers
+from bench.unavailable import Unavailable
+from tests.fixtures.mariadb import connected
 
 WORTH_TELLING = ("shared_buffers", "max_wal_size")
 
@@ -24,8 +26,20 @@ def describe(servers: Servers) -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         "PostgreSQL": f"{row[0]}, fsync and synchronous_commit on, {settings}",
+        "MariaDB": _mariadb(servers),
         "SQLite": f"{sqlite3.sqlite_version}, write-ahead log",
     }
+
+
+def _mariadb(servers: Servers) -> str:
+    try:
+        with connected(servers.mariadb.admin_url) as cursor:
+            cursor.execute("SELECT VERSION(), @@innodb_flush_log_at_trx_commit")
+            ((version, flush),) = cursor.fetchall()
+    except Unavailable as error:
+        return str(error)
+    pool = MARIADB_SETTINGS["innodb-buffer-pool-size"]
+    return f"{version}, innodb_flush_log_at_trx_commit {flush}, innodb_buffer_pool_size {pool}"
 
 
 def _processor() -> str:

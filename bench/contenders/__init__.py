@@ -53,8 +53,20 @@ def _ours(
     )
 
 
-def _limit(name: str, title: str, path: str, against: str = "duequeue") -> Entry:
-    return Entry(name, f"*{title}*", "postgres", f"limits.{path}", Role.LIMIT, against, quick=True)
+def _limit(
+    name: str, title: str, path: str, against: str = "duequeue", store: str = "postgres"
+) -> Entry:
+    return Entry(name, f"*{title}*", store, f"limits.{path}", Role.LIMIT, against, quick=True)
+
+
+def _on_mariadb(name: str, title: str, path: str) -> Entry:
+    return Entry(
+        f"{name}-mariadb",
+        f"{title}, MariaDB",
+        "mariadb",
+        f"contenders.{path}",
+        against="duequeue-mariadb",
+    )
 
 
 def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
@@ -72,6 +84,29 @@ def _on_sqlite(name: str, title: str, path: str) -> list[Entry]:
     ]
 
 
+def _service(store: str, title: str) -> list[Entry]:
+    """Return the service on a store, and the library on the same store."""
+    name = f"service-{store}"
+    return [
+        Entry(
+            name,
+            f"**DueQueue over HTTP**, {title}",
+            store,
+            "contenders.service:Service",
+            Role.OURS,
+            name,
+            quick=True,
+        ),
+        _limit(
+            f"in-process-{store}",
+            f"limit: the library in one process, {title}",
+            "in_process:InProcess",
+            name,
+            store,
+        ),
+    ]
+
+
 ENTRIES = (
     _ours("duequeue", "PostgreSQL", "postgres", "postgres:OnPostgres"),
     _ours("duequeue-tasks", "PostgreSQL, asyncio", "postgres", "tasks:Tasks"),
@@ -82,8 +117,13 @@ ENTRIES = (
         "history:WithHistory",
         against="duequeue",
     ),
+    _ours("duequeue-mariadb", "MariaDB", "mariadb", "mariadb:OnMariadb"),
+    _ours("duequeue-mariadb-tasks", "MariaDB, asyncio", "mariadb", "tasks:Tasks", quick=False),
     _ours("duequeue-sqlite-full", "SQLite full", "sqlite-full", "blocking:Blocking", quick=False),
     _ours("duequeue-sqlite-normal", "SQLite normal", "sqlite-normal", "blocking:Blocking"),
+    _ours("duequeue-redis", "Redis everysec", "redis-everysec", "redis:OnRedis"),
+    _ours("duequeue-redis-tasks", "Redis everysec, asyncio", "redis-everysec", "tasks:Tasks"),
+    _ours("duequeue-redis-always", "Redis always", "redis-always", "redis:OnRedis", quick=False),
     _ours("duequeue-memory", "memory", "memory", "memory:InMemory", quick=False),
     Entry("pgqueuer", "pgqueuer", "postgres", "contenders.pgqueuer:Pgqueuer", quick=True),
     Entry(
@@ -105,23 +145,99 @@ ENTRIES = (
     Entry(
         "bullmq-postgres", "BullMQ, PostgreSQL", "postgres", "contenders.bullmq:Bullmq", slow=True
     ),
-    Entry("bullmq-redis", "BullMQ, Redis everysec", "redis-everysec", "contenders.bullmq:Bullmq"),
+    Entry(
+        "bullmq-redis",
+        "BullMQ, Redis everysec",
+        "redis-everysec",
+        "contenders.bullmq:Bullmq",
+        against="duequeue-redis",
+    ),
     *_on_sqlite("huey-sqlite", "huey", "huey:OnSqlite"),
     *_on_sqlite("litequeue", "litequeue", "litequeue:Litequeue"),
     *_on_sqlite("persist-queue", "persist-queue", "persist_queue:PersistQueue"),
     *_on_sqlite("apscheduler", "APScheduler", "apscheduler:APScheduler"),
-    Entry("huey-redis", "huey, Redis everysec", "redis-everysec", "contenders.huey:OnRedis"),
-    Entry("celery", "Celery, Redis everysec", "redis-everysec", "contenders.celery:OnRedis"),
-    Entry("dramatiq", "dramatiq, Redis everysec", "redis-everysec", "contenders.dramatiq:OnRedis"),
-    Entry("rq", "RQ, Redis everysec", "redis-everysec", "contenders.rq:OnRedis", slow=True),
-    Entry("taskiq", "taskiq, Redis everysec", "redis-everysec", "contenders.taskiq:OnRedis"),
+    _on_mariadb("kombu", "kombu's SQLAlchemy transport", "kombu:OnMariadb"),
+    _on_mariadb("persist-queue", "persist-queue", "persist_queue_mariadb:PersistQueue"),
+    _on_mariadb("apscheduler", "APScheduler", "apscheduler:APScheduler"),
+    Entry(
+        "huey-redis",
+        "huey, Redis everysec",
+        "redis-everysec",
+        "contenders.huey:OnRedis",
+        against="duequeue-redis",
+    ),
+    Entry(
+        "celery",
+        "Celery, Redis everysec",
+        "redis-everysec",
+        "contenders.celery:OnRedis",
+        against="duequeue-redis",
+    ),
+    Entry(
+        "dramatiq",
+        "dramatiq, Redis everysec",
+        "redis-everysec",
+        "contenders.dramatiq:OnRedis",
+        against="duequeue-redis",
+    ),
+    Entry(
+        "rq",
+        "RQ, Redis everysec",
+        "redis-everysec",
+        "contenders.rq:OnRedis",
+        slow=True,
+        against="duequeue-redis",
+    ),
+    Entry(
+        "taskiq",
+        "taskiq, Redis everysec",
+        "redis-everysec",
+        "contenders.taskiq:OnRedis",
+        against="duequeue-redis",
+    ),
     Entry("beanstalkd", "beanstalkd", "beanstalkd", "contenders.beanstalkd:Beanstalkd"),
-    Entry("huey-redis-always", "huey, Redis always", "redis-always", "contenders.huey:OnRedis"),
+    Entry(
+        "huey-redis-always",
+        "huey, Redis always",
+        "redis-always",
+        "contenders.huey:OnRedis",
+        against="duequeue-redis-always",
+    ),
     _limit("seed", "the seed's algorithm", "seed:Seed"),
+    _limit(
+        "seed-mariadb",
+        "the seed's algorithm, MariaDB",
+        "seed_mariadb:Seed",
+        "duequeue-mariadb",
+        "mariadb",
+    ),
+    _limit(
+        "insert",
+        "limit: plain INSERT, same table",
+        "insert:Insert",
+        "duequeue-mariadb",
+        "mariadb",
+    ),
+    _limit(
+        "executemany",
+        "limit: executemany of a plain INSERT, same table",
+        "insert:ExecuteMany",
+        "duequeue-mariadb",
+        "mariadb",
+    ),
     _limit("pgbench", "limit: pgbench, same statements", "pgbench:Pgbench"),
     _limit("copy", "limit: COPY, same table", "copy:Copy"),
     _limit("delete-returning", "limit: DELETE RETURNING, no lease", "delete_returning:Delete"),
     _limit("fsync", "limit: one fdatasync each", "fsync:Fsync"),
+    Entry(
+        "redis-benchmark",
+        "*limit: redis-benchmark, same script*",
+        "redis-everysec",
+        "limits.redis_benchmark:RedisBenchmark",
+        Role.LIMIT,
+        "duequeue-redis",
+        quick=True,
+    ),
     _ours("spark", "Spark", "postgres", "spark:OnSpark"),
     Entry(
         "spark-jdbc",
@@ -132,6 +248,16 @@ ENTRIES = (
         quick=True,
     ),
     _limit("copy-together", "limit: COPY, two connections", "copy_together:CopyTogether", "spark"),
+    *_service("memory", "memory"),
+    *_service("sqlite-normal", "SQLite normal"),
+    *_service("postgres", "PostgreSQL"),
+    _limit(
+        "empty-route",
+        "limit: an empty route of Starlette",
+        "empty_route:EmptyRoute",
+        "service-sqlite-normal",
+        "memory",
+    ),
     _limit("lease-ack", "limit: a plain loop, no Spark", "lease_ack:LeaseAck", "spark"),
 )
 BY_NAME = {entry.name: entry for entry in ENTRIES}

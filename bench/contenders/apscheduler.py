@@ -1,4 +1,4 @@
-"""The peer APScheduler, on SQLite through SQLAlchemy."""
+"""The peer APScheduler, on SQLite and MariaDB through SQLAlchemy."""
 
 import random
 import uuid
@@ -29,7 +29,7 @@ class APScheduler(Contender):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        store = SQLAlchemyJobStore(engine=_engine(SqliteFile.of(url)))
+        store = SQLAlchemyJobStore(engine=_engine(url))
         self._scheduler = BackgroundScheduler(
             jobstores={"default": store},
             job_defaults={"misfire_grace_time": None},
@@ -63,7 +63,10 @@ class APScheduler(Contender):
         self._scheduler.add_job(handle, "date", run_date=due, args=[due], id=uuid.uuid4().hex)
 
 
-def _engine(file: SqliteFile) -> Engine:
+def _engine(url: str) -> Engine:
+    if url.startswith("mariadb:"):
+        return create_engine(url.replace("mariadb://", "mariadb+pymysql://"))
+    file = SqliteFile.of(url)
     engine = create_engine(f"sqlite:///{file.path}", connect_args={"check_same_thread": False})
     event.listen(engine, "connect", lambda connection, _: file.level(connection))
     return engine

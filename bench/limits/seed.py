@@ -2,19 +2,15 @@
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from time import perf_counter
-from typing import TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from bench.contender import BATCH, Contender, timed
+from bench.contender import BATCH, Contender, chunks, timed
 from bench.filling import fill_table
-
-T = TypeVar("T")
 
 KIND = "bench|str"
 LEASE = 300_000
@@ -144,7 +140,7 @@ class Seed(Contender):
     def _offer_batch(self, keys: Iterable[str]) -> None:
         payload, now = self.payload.encode(), _now()
         with self._pool.connection() as connection, connection.cursor() as cursor:
-            for chunk in _chunks(keys, ROWS_PER_INSERT):
+            for chunk in chunks(keys, ROWS_PER_INSERT):
                 found = {key for (key,) in cursor.execute(EXISTING, [KIND, chunk]).fetchall()}
                 rows = [(key, KIND, payload, now, now, now) for key in chunk if key not in found]
                 with connection.transaction():
@@ -168,12 +164,6 @@ def _replace(connection: psycopg.Connection, key: str, payload: bytes, now: int)
         found = connection.execute(LOCK_KEY, [key, KIND]).fetchone()
         if found is not None:
             connection.execute(REPLACE, [payload, now, now, now, key, KIND, found[2], found[3]])
-
-
-def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
 
 
 def _now() -> int:

@@ -8,6 +8,7 @@ from bench.workloads import (
     payloads,
     polls,
     processes,
+    service,
     spark,
     waiting,
 )
@@ -25,6 +26,7 @@ SUITES = {
         *backlogs.WORKLOADS,
     ],
     "spark": spark.WORKLOADS,
+    "service": service.WORKLOADS,
 }
 WORKLOADS_BY_NAME = {
     workload.name: workload for workloads in SUITES.values() for workload in workloads

@@ -9,6 +9,7 @@ import psycopg
 
 from bench.contender import BATCH, Contender
 from bench.workload import Outcome, Workload, rate
+from tests.fixtures.mariadb import connected
 
 TURNS = 200
 CHUNK = 10_000
@@ -33,7 +34,7 @@ def future(contender: Contender, messages: int) -> Outcome:
 
 
 def pinned(contender: Contender, messages: int) -> Outcome:
-    """Measure how much slower a poll is while a snapshot keeps acked rows from being vacuumed."""
+    """Measure how much slower a poll is while a snapshot keeps acked rows from being removed."""
     empty = _usual_turn(contender)
     with _snapshot(contender.url):
         for start in range(0, messages, CHUNK):
@@ -64,6 +65,11 @@ def _compared(empty: float, full: float) -> Outcome:
 
 @contextmanager
 def _snapshot(url: str) -> Iterator[None]:
+    if url.startswith("mariadb"):
+        with connected(url) as cursor:
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            yield
+        return
     with psycopg.connect(url) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT 1")
@@ -109,13 +115,14 @@ WORKLOADS = [
     Workload(
         "pinned",
         "A snapshot held open",
-        "A poll of one message after that many were acked, while no vacuum may clean them up.",
+        "A poll of one message after that many were acked, while no vacuum or purge may clean them "
+        "up.",
         "poll_ack_many",
         pinned,
         full=30_000,
         better="less",
         rounds=1,
-        only=("duequeue", "seed", "pgqueuer"),
+        only=("duequeue", "seed", "pgqueuer", "duequeue-mariadb"),
     ),
     Workload(
         "pinned-1m",

@@ -5,7 +5,15 @@ from functools import partial
 from bench.contender import Contender
 from bench.workload import RATE, Outcome, Workload
 
-ONLY = ("duequeue", "duequeue-sqlite-normal", "seed", "pgqueuer", "procrastinate", "huey-redis")
+ONLY = (
+    "duequeue",
+    "duequeue-sqlite-normal",
+    "duequeue-redis",
+    "seed",
+    "pgqueuer",
+    "procrastinate",
+    "huey-redis",
+)
 
 
 def in_and_out(size: int, contender: Contender, messages: int) -> Outcome:

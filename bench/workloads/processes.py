@@ -37,7 +37,7 @@ def _of(processes: int) -> Workload:
         partial(shared, processes),
         full=40_000,
         rounds=2,
-        only=("duequeue", "seed", "pgqueuer"),
+        only=("duequeue", "seed", "pgqueuer", "duequeue-mariadb", "seed-mariadb"),
     )
 
 

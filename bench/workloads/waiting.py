@@ -76,7 +76,7 @@ WORKLOADS = [
         full=20_000,
         better="less",
         rounds=1,
-        only=("duequeue", "pgqueuer", "graphile-worker", "bullmq-redis"),
+        only=("duequeue", "pgqueuer", "graphile-worker", "duequeue-redis", "bullmq-redis"),
     ),
     Workload(
         "idle",
