@@ -1,18 +1,24 @@
 """Watch a queue deliver thousands of reminders, each at its own instant.
 
-The queue is an SQLite file with one producer and a few consumers in threads. Then Spark archives
-the history of the reminders and reports on it. See `python examples/demo.py --help`.
+The queue is an SQLite file with one producer and a few consumers in threads. Then a server takes
+one message over HTTP. Finally, Spark archives the history of the reminders and reports on it. See
+`python examples/demo.py --help`.
 """
 
 import argparse
+import json
 import random
 import shutil
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import quantiles
+from typing import Any
 
 from duequeue import Delivery, Message, Queue
 from duequeue.pipeline import archive, report
@@ -111,6 +117,35 @@ def schedule_next_day(url: str) -> None:
         )
 
 
+def serve_for_a_moment(url: str) -> None:
+    """Send a message through the HTTP server on the same file, as a program in any language can."""
+    command = [sys.executable, "-m", "duequeue", "serve", "--url", url, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        print(f"\nNow a server answers at {address}.")
+        path = f"{address}/v1/queues/over-http"
+        offered = request("PUT", f"{path}/messages/order-7?delay=1s", b'{"total": 40}')
+        print(f"Offered     order-7 over HTTP, due in a second: {offered['outcome']}")
+        (found,) = request("POST", f"{path}:poll", b'{"wait": "10s"}')["deliveries"]
+        late = datetime.now(UTC) - datetime.fromisoformat(found["due_at"])
+        print(
+            f"Long poll   answered with {found['key']} {late / timedelta(milliseconds=1):.1f} ms "
+            f"after it was due: {found['payload']}"
+        )
+        ack = json.dumps({"ack": [found["token"]]}).encode()
+        settled = request("POST", f"{path}:settle", ack)["settled"]
+        print(f"Acked       {settled[found['token']]}")
+        server.terminate()
+
+
+def request(method: str, url: str, body: bytes) -> Any:
+    """Send a request, and return the JSON of the answer."""
+    asked = urllib.request.Request(url, body, method=method)  # noqa: S310 - our own server
+    with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310
+        return json.load(answer)
+
+
 def look_back(url: str) -> None:
     """Archive the history of the messages, and report on it."""
     print("\nNow Spark archives the history and writes a report. It takes a while to start.")
@@ -153,6 +188,7 @@ def main() -> None:
         for thread in consumers:
             thread.join()
         summarize(queue, tally)
+    serve_for_a_moment(url)
     schedule_next_day(url)
     look_back(url)
 

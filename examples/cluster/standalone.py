@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from duequeue.spark.session import find_java
+from duequeue.spark.programs import find_java
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_SECONDS = 120

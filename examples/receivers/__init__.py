@@ -1,0 +1,1 @@
+"""Receivers of callbacks that verify the signature, in Python, Node.js and Go."""
