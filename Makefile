@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-retention sbom soak clean
+.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -30,7 +30,7 @@ test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start them
 	$(BIN)/pytest $(PARALLEL)
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
-	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not postgres'
+	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not (postgres or mariadb or redis or http)'
 
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
@@ -57,8 +57,17 @@ bench-quick: $(PEERS) $(NODE_PEERS)  ## Measure the most important of these
 bench-spark: $(PEERS)  ## Measure the connector for Spark beside Spark's own JDBC and COPY
 	$(BENCH)/bin/python -m bench spark --rounds 3
 
+bench-service: install  ## Measure the server beside the library and beside an empty route
+	$(BIN)/python -m bench service
+
 bench-retention: $(PEERS)  ## Take a week of messages from offer to report
 	$(BENCH)/bin/python -m bench.retention
+
+bench-timers: install  ## Measure the timers from a thousand to a million items
+	$(BIN)/python -m bench.timers
+
+bench-callbacks: install  ## Measure callbacks beside the bare client, their lateness, and slow endpoints
+	$(BIN)/python -m bench.callbacks
 
 soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see whether anything grows
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
