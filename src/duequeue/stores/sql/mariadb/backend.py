@@ -3,8 +3,7 @@
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.stores.sql import opening
-from duequeue.stores.sql.history_table import SqlHistoryTable
+from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.mariadb import examining
 from duequeue.stores.sql.mariadb.alerts import MariadbAlerts
 from duequeue.stores.sql.mariadb.borrowed import BorrowedMariadbSession
@@ -13,15 +12,13 @@ from duequeue.stores.sql.mariadb.home import AsyncHome, Home
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.published_alerts import published_alerts
-from duequeue.stores.sql.store import SqlStore
-
-DIALECT = "mariadb"
 
 
-class MariadbBackend:
+class MariadbBackend(SqlBackend):
     """One database of MariaDB or MySQL; see `port.store.Backend`."""
+
+    dialect = "mariadb"
 
     def __init__(self, url: str) -> None:
         self._settings = MariadbSettings.from_url(url)
@@ -63,43 +60,15 @@ class MariadbBackend:
             raise RuntimeError("open the queue's session before a caller's")
         return BorrowedAsyncMariadbSession(connection, self._async_home)
 
-    def migrate(self) -> Steps[list[str]]:
-        """Bring the tables up to date, and return the names of the applied migrations."""
-        return opening.migrate(DIALECT)
-
-    def schema_script(self) -> str:
-        """Return the schema as a script."""
-        return schema_script(DIALECT)
-
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
         """Use named locks and KILL QUERY, or Redis if the URL names one."""
         if self._published_alerts is not None:
             return self._published_alerts(kind, on_alert)
         return MariadbAlerts(self._settings, kind, on_alert)
 
-    def open_store(
-        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
-    ) -> Steps[SqlStore]:
-        """Open the store of one kind."""
-        return opening.open_store(
-            DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
-        )
-
-    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
-        """Ask the table of kinds."""
-        return opening.count_types(name, most, may_look=True)
-
-    def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
-        """Open the history of all kinds."""
-        return opening.open_history(DIALECT, migrate=migrate)
-
     def read_only_session(self) -> Session:
         """Use a pool of connections, since connecting changes nothing."""
         return self.session()
-
-    def kinds(self) -> Steps[list[str]]:
-        """Look the kinds up, unless there are no tables."""
-        return opening.list_kinds()
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

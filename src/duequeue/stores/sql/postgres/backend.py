@@ -4,8 +4,7 @@ from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
-from duequeue.stores.sql.history_table import SqlHistoryTable
-from duequeue.stores.sql.migrations import schema_script
+from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.postgres import examining
 from duequeue.stores.sql.postgres.alerts import PostgresAlerts
 from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
@@ -18,11 +17,11 @@ from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.published_alerts import published_alerts
 from duequeue.stores.sql.store import SqlStore
 
-DIALECT = "postgres"
 
-
-class PostgresBackend:
+class PostgresBackend(SqlBackend):
     """One database of one server; see `port.store.Backend`."""
+
+    dialect = "postgres"
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
@@ -64,14 +63,6 @@ class PostgresBackend:
             raise RuntimeError("open the queue's session before a caller's")
         return BorrowedAsyncPostgresSession(connection, self._async_home)
 
-    def migrate(self) -> Steps[list[str]]:
-        """Bring the tables up to date, and return the names of the applied migrations."""
-        return opening.migrate(DIALECT)
-
-    def schema_script(self) -> str:
-        """Return the schema as a script."""
-        return schema_script(DIALECT)
-
     def roles_script(self) -> str:
         """Return the roles as a script."""
         return roles_script()
@@ -87,7 +78,7 @@ class PostgresBackend:
     ) -> Steps[SqlStore]:
         """Open the store of one kind."""
         return opening.open_store(
-            DIALECT,
+            self.dialect,
             self.place,
             kind,
             sweep_interval,
@@ -100,17 +91,9 @@ class PostgresBackend:
         """Ask the table of kinds; the login of a producer may not look at messages."""
         return opening.count_types(name, most, may_look=not self._settings.for_producer)
 
-    def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
-        """Open the history of all kinds."""
-        return opening.open_history(DIALECT, migrate=migrate)
-
     def read_only_session(self) -> Session:
         """Use a pool of connections, since to connect changes nothing."""
         return self.session()
-
-    def kinds(self) -> Steps[list[str]]:
-        """Look the kinds up, unless there are no tables."""
-        return opening.list_kinds()
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

@@ -7,23 +7,20 @@ from duequeue.errors import SchemaError
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.stores.sql import opening
-from duequeue.stores.sql.history_table import SqlHistoryTable
-from duequeue.stores.sql.migrations import schema_script
+from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.sqlite import examining
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.borrowed import BorrowedSqliteSession
 from duequeue.stores.sql.sqlite.borrowed_async import BorrowedAsyncSqliteSession
 from duequeue.stores.sql.sqlite.session import SqliteSession
 from duequeue.stores.sql.sqlite.settings import SqliteSettings
-from duequeue.stores.sql.store import SqlStore
 from duequeue.stores.threaded import InlineSession, ThreadedSession
 
-DIALECT = "sqlite"
 
-
-class SqliteBackend:
+class SqliteBackend(SqlBackend):
     """One file; see `port.store.Backend`."""
+
+    dialect = "sqlite"
 
     def __init__(self, url: str) -> None:
         settings = SqliteSettings.from_url(url)
@@ -64,35 +61,11 @@ class SqliteBackend:
             return InlineSession(BorrowedSqliteSession(connection, self._path))
         return BorrowedAsyncSqliteSession(connection, self._path)
 
-    def migrate(self) -> Steps[list[str]]:
-        """Bring the tables up to date, and return the names of the applied migrations."""
-        return opening.migrate(DIALECT)
-
-    def schema_script(self) -> str:
-        """Return the schema as a script."""
-        return schema_script(DIALECT)
-
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not show its kind
         """Watch the file through the queue's session, whose own commits do not show there."""
         if self._session is None:
             raise RuntimeError("open the queue's session before its alerts")
         return FileAlerts(self._session, on_alert)
-
-    def open_store(
-        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
-    ) -> Steps[SqlStore]:
-        """Open the store of one kind."""
-        return opening.open_store(
-            DIALECT, self.place, kind, sweep_interval, migrate=migrate, history=history
-        )
-
-    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
-        """Ask the table of kinds."""
-        return opening.count_types(name, most, may_look=True)
-
-    def open_history(self, *, migrate: bool) -> Steps[SqlHistoryTable]:
-        """Open the history of all kinds."""
-        return opening.open_history(DIALECT, migrate=migrate)
 
     def read_only_session(self) -> Session:
         """Open the file to read, and do not create it."""
@@ -102,7 +75,7 @@ class SqliteBackend:
         """Look the kinds up, unless there is no file or there are no tables."""
         if not Path(self._path).exists():
             raise SchemaError(f"there is no file {self._path}: open a queue in it to create it")
-        return (yield from opening.list_kinds())
+        return (yield from super().kinds())
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the file and the tables."""

@@ -16,7 +16,7 @@ from duequeue.stores.sql.bulk import store as bulk
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
 from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.stores.sql.commands import QueryEach, Row
-from duequeue.stores.sql.sqlite.backend import DIALECT
+from duequeue.stores.sql.sqlite.backend import SqliteBackend
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
 from duequeue.stores.sql.sqlite.settings import SqliteSettings
@@ -110,7 +110,7 @@ class BulkSqliteBackend:
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
         """Open the bulk store of one kind."""
-        return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
+        return bulk.open_bulk(SqliteBackend.dialect, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Read the file."""

@@ -3,7 +3,7 @@
 from duequeue.port.bulk import Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
-from duequeue.stores.sql.mariadb.backend import DIALECT
+from duequeue.stores.sql.mariadb.backend import MariadbBackend
 from duequeue.stores.sql.mariadb.bulk.conversation import BulkConversation
 from duequeue.stores.sql.mariadb.bulk.snapshots import MariadbSnapshots
 from duequeue.stores.sql.mariadb.session import MariadbSession
@@ -30,7 +30,7 @@ class BulkMariadbBackend:
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
         """Open the bulk store of one kind."""
-        return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
+        return bulk.open_bulk(MariadbBackend.dialect, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Read each part in a transaction of its own."""

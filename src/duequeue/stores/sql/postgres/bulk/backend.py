@@ -10,7 +10,7 @@ from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
 from duequeue.stores.sql.commands import Query
-from duequeue.stores.sql.postgres.backend import DIALECT
+from duequeue.stores.sql.postgres.backend import PostgresBackend
 from duequeue.stores.sql.postgres.bulk.copying import batch_arrays, copy_in
 from duequeue.stores.sql.postgres.bulk.snapshots import PostgresSnapshots
 from duequeue.stores.sql.postgres.session import PostgresSession, perform
@@ -59,7 +59,7 @@ class BulkPostgresBackend:
 
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
         """Open the bulk store of one kind."""
-        return bulk.open_bulk(DIALECT, kind, migrate=migrate, history=history)
+        return bulk.open_bulk(PostgresBackend.dialect, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Export snapshots."""
