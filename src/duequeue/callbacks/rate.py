@@ -15,7 +15,7 @@ class RateLimit:
     def __init__(self, per_second: float, burst: int | None = None) -> None:
         if not (isfinite(per_second) and per_second > 0):
             raise ValueError(f"per_second must be above zero and finite, not {per_second!r}")
-        # The calls of a tenth of a second, because callers look at the clock in milliseconds.
+        # The calls of a tenth of a second, so that a sleep that ends late does not lower the rate.
         chosen = max(1, ceil(per_second / 10)) if burst is None else burst
         if chosen < 1:
             raise ValueError(f"burst must be at least 1, not {burst!r}")
