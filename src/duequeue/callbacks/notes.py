@@ -50,7 +50,7 @@ class Notes:
                     await self._store(lane, lane.condition(self._now()))
         except Exception as error:  # noqa: BLE001 - the next try may succeed
             self._failed.add(lane)
-            words = "could not note about endpoint %s: %s"
+            words = "could not store the state of endpoint %s: %s"
             logger.warning(words, lane.endpoint.id, words_about(error))
 
     async def _store(self, lane: Lane, condition: Condition | None) -> None:

@@ -113,7 +113,7 @@ class QueuePush:
                 try:
                     await self._go_on()
                 except Exception as error:  # noqa: BLE001 - a push outlives every error
-                    self._warn("could not go on", error)
+                    self._warn("could not continue", error)
                     await self._changes.wait(jittered(PAUSE_SECONDS))
 
     async def _go_on(self) -> None:

@@ -51,7 +51,7 @@ def _read(path: Path) -> dict[str, str]:
         raise ValueError(f"{path} cannot be read: {error}") from error
     for name, value in found.items():
         if name not in VARIABLES:
-            raise ValueError(f"{path} has {name!r}, but only knows {', '.join(VARIABLES)}")
+            raise ValueError(f"{path} has {name!r}, but the known names are {', '.join(VARIABLES)}")
         if not isinstance(value, str):
-            raise ValueError(f"{path} must have a text in quotes for {name}")  # noqa: TRY004 - the file is wrong
+            raise ValueError(f"{path} must have a string in quotes for {name}")  # noqa: TRY004 - the file is wrong
     return found

@@ -61,12 +61,12 @@ def _examined(place: Place) -> Iterator[Finding]:
                 yield from examine_queue(queue, now())
         except StoreUnavailable as error:  # although the store has answered
             reason = " ".join(str(error).split())
-            advice = "See what was found about the store."
+            advice = "See the findings about the store."
             yield Finding(Level.PROBLEM, f"queue {each.name}", reason, advice)
             return
         except StoreError as error:
             reason = " ".join(str(error).split())
-            advice = "Ask again with a login that may read the queue."
+            advice = "Run this again with a login that may read the queue."
             yield Finding(Level.ADVICE, f"queue {each.name}", reason, advice)
 
 

@@ -64,7 +64,7 @@ def refusals(settings: RedisSettings, about: About) -> Iterator[Refusal]:
         yield Refusal(
             "server",
             "it is a replica, which takes no messages",
-            "name its primary in the url, or Sentinel, which knows it",
+            "name its primary in the url, or a Sentinel that knows the primary",
             may_end=True,
         )
     policy = about.get("maxmemory_policy", "noeviction")

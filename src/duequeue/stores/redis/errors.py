@@ -38,7 +38,7 @@ def translate(
         words = f"no answer within {min(seconds, ANSWER_WITHIN):.3g} s"
     if is_full(error):
         words = (
-            "it is full (maxmemory), so it takes no new messages, while those that it has can be "
+            "it is full (maxmemory), so it takes no new messages; those that it has can still be "
             f"polled, settled and dropped: {words}"
         )
     kind = StoreUnavailable if is_transient(error) else StoreError

@@ -103,7 +103,7 @@ def remove_history_rows(day: int, first_id: int, last_id: int, rows: int) -> Ste
         return 0
     removed: int = yield Execute("delete_history_rows", wanted)
     if removed != rows:
-        raise StoreUnavailable("rows came into the history while it was archived")
+        raise StoreUnavailable("rows were added to the history while it was being archived")
     return removed
 
 
