@@ -50,7 +50,7 @@ class Definitions:
                 made = new_secret()
                 keys = new_keys(made)
             if before is not None and keys is not None and before.keys.text == keys.text:
-                keys = None  # so that older secrets go on in their overlap
+                keys = None  # so that older secrets still sign until their overlap ends
             await self._records.put(endpoint, keys)
             return Defined(await self._found(endpoint.id), made)
 

@@ -113,7 +113,7 @@ class Push:
         self._notes.repeat()
 
     async def _look_for(self, kind: tuple[str, str]) -> bool:
-        """Look again because a message has no known endpoint; return False if it may have one."""
+        """Read the endpoints again, as a message has none; return whether that is now certain."""
         async with self._notes.lock:
             try:
                 found = await self._records.all()

@@ -10,7 +10,7 @@ FILE = "duequeue.toml"
 
 
 class Defaults(NamedTuple):
-    """What applies where an argument is not given.
+    """The values that apply where an argument is not given.
 
     A token in a file counts only for the URL in that file, so that it never goes to a server that
     was named elsewhere.

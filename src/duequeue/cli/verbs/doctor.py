@@ -75,7 +75,8 @@ def _examined_store(place: Place) -> Iterator[Finding]:
     session = backend.read_only_session()
     try:
         with suppress(SchemaError):  # the examination reports it
-            _run(session, backend.kinds)  # connects, which would make the clocks look different
+            # The time to connect would otherwise look like a difference of the clocks.
+            _run(session, backend.kinds)
         if not isinstance(backend, Examinable):
             yield Finding(Level.OK, "connection", f"{backend.address} answers.")
             return

@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
         try:
             output.items(_facts(deliveries, found.payload_type), COLUMNS)
             sys.stdout.flush()
-        except BaseException:  # what nobody has read goes back
+        except BaseException:  # messages that nobody has read go back
             for delivery in deliveries:
                 delivery.release()
             raise

@@ -1,4 +1,4 @@
-"""`duequeue tail` follows the history of a queue: what becomes of its messages."""
+"""`duequeue tail` follows the history of a queue, which says what happened to its messages."""
 
 import argparse
 from collections.abc import Iterator

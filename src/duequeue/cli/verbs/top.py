@@ -119,7 +119,7 @@ def _print_json(_: Place, look: Look) -> None:
 
 @contextmanager
 def _screen() -> Iterator[int | None]:
-    """Use the other screen of the terminal; keys come one by one, if they come from a terminal."""
+    """Use the alternate screen; keys come one by one, if standard input is a terminal."""
     before = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
     try:
         if before is not None:

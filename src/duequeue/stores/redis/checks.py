@@ -18,12 +18,12 @@ CONFIRMS_FSYNC = (7, 2)
 
 _warned_of: set[str] = set()
 
-# What INFO says; it is empty if the user may not ask.
+# What INFO says; it is empty if the user may not call it.
 About: TypeAlias = dict[str, str]
 
 
 class Refusal(NamedTuple):
-    """Why a server is refused, in a clause, and the way out; it may end by itself."""
+    """Why a server is refused, and the way out; with `may_end`, the reason may end by itself."""
 
     about: str
     reason: str

@@ -81,7 +81,7 @@ class RedisStore:
     ) -> Steps[list[OfferOutcome]]:
         """Store all records in one script, which also wakes a process that waits.
 
-        If they replace more than 16 MiB, it stores the first of them, and further scripts the rest.
+        If they replace more than 16 MiB, it stores the first ones, and more scripts store the rest.
         """
         found: list[OfferOutcome] = []
         while len(found) < len(records):
@@ -112,7 +112,7 @@ class RedisStore:
                 if isinstance(error, CancelledError):
                     if channel:
                         self._lines.enter_again(self._caller.kind)
-                    # What was leased would wait for its lease to end.
+                    # Otherwise, the leased messages would wait for their leases to end.
                     undo = (token, until, self._caller.kind)
                     yield Undo(self._caller.script("undo_claim", undo))
                 raise

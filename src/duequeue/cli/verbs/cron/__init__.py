@@ -1,4 +1,4 @@
-"""`duequeue cron` looks after recurring messages."""
+"""`duequeue cron` lists, pauses, resumes and runs recurring messages."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""`duequeue endpoint` looks after the endpoints that messages are posted to."""
+"""`duequeue endpoint` defines, lists and removes the endpoints that messages are posted to."""
 
 import argparse
 

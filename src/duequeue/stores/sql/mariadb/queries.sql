@@ -123,8 +123,8 @@ SELECT COUNT(*) AS locked FROM (
 
 -- name: claim_messages
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
--- them may be empty: MariaDB would leave the empty one out, would not see that the other one is in
--- order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
+-- them may be empty, because MariaDB would leave the empty one out, would not see that the other one
+-- is in order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
 -- that it takes, and nothing else. The last column is the response to an earlier message with the same
 -- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
 -- than its snapshot.
@@ -288,7 +288,7 @@ FOR UPDATE SKIP LOCKED;
 DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY) WHERE id IN (:found);
 
 -- name: notify_answered
--- Nothing is sent: what a caller commits is found by the regular looks of the others.
+-- Nothing is sent, because the others find what a caller commits at their regular looks.
 SELECT {:note};
 
 -- name: list_messages

@@ -115,7 +115,7 @@ def _nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 def _asked(
     query: str, about: str, judge: Callable[[list[Row]], list[Finding]]
 ) -> Steps[list[Finding]]:
-    """Ask one question; a login without the right to ask it only hears about that."""
+    """Run one query and judge its rows; if the login may not run it, report only that."""
     try:
         rows: list[Row] = yield Query(query)
     except psycopg.errors.InsufficientPrivilege as error:
