@@ -178,7 +178,7 @@ class ShardedStore:
         return nsmallest(selection.limit, merged, key=lambda each: (each.message.due_at, each.id))
 
     def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Do it where it is."""
+        """Reschedule it where it is."""
         return self._every.of(key).reschedule(key, due_at, now)
 
     def drop(self, key: str, now: int, *, sender: str | None = None) -> Steps[bool]:
@@ -227,7 +227,7 @@ class ShardedStore:
         yield from ()
 
     def announce(self, due_at: int) -> None:
-        """Note it in every shard."""
+        """Announce it to every shard."""
         for store in self._every.stores:
             store.announce(due_at)
 

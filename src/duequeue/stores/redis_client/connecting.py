@@ -18,7 +18,7 @@ from duequeue.stores.redis_client.settings import RedisSettings, Way
 
 
 class AsyncConnection(Protocol):
-    """What is used of an awaiting connection."""
+    """The methods of an awaiting connection that are used."""
 
     async def send_command(self, *args: Any) -> None:
         """Send a command."""

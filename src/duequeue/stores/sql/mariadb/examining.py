@@ -165,7 +165,7 @@ def _examine_transactions(server: Server) -> Steps[list[Finding]]:
         if number_of(error) != ACCESS_DENIED:
             raise
         text = "This login may not see open transactions."
-        if found:  # what they hold back is known all the same
+        if found:  # the length of the history says what they hold back
             return [*found, Finding(Level.OK, "transactions", text)]
         return [Finding(Level.ADVICE, "transactions", text, "Use a login that has PROCESS.")]
     return found + judge_transactions([(float(seconds),) for (seconds,) in rows])
