@@ -1,6 +1,6 @@
 """Posts messages to the endpoints of a database until it is stopped.
 
-Any number of processes may do so at a time: each message is leased by one of them.
+Any number of processes may do so at a time, because each message is leased by one of them.
 """
 
 import asyncio

@@ -3,9 +3,9 @@
 A key is always in the same shard. What happens in one shard is atomic; what happens in several is
 not, so a batch of offers may be stored in part when a node fails in the middle of it.
 
-A poll takes the messages that are due first, over all shards: it first reads the due times at the
-front of each. Messages that are due at the same millisecond come in the order of their insertion
-only if they are in the same shard, and another poll that runs meanwhile may change what is first.
+A poll takes the messages that are due first, over all shards. So it first reads the due times at
+the front of each. Messages that are due at the same millisecond come in insertion order only if
+they are in the same shard. Another poll at the same time may change which messages are first.
 """
 
 from collections import Counter
