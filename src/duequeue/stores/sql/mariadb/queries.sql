@@ -4,7 +4,7 @@
 --
 -- A query of several statements is one transaction and is sent in one packet. Its reply is the rows of
 -- the first statement that returns any. If a statement names `:found`, it is sent after the reply to
--- those before it, with the values of its column `id`, and not at all if there are none.
+-- those before it, with the values of the reply's column `id`, and not at all if there are none.
 --
 -- For the sets of parameters of a QueryEach, `:held` is the condition that a row is one of the given
 -- leases, `:of_lease(name)` is the parameter of the lease with the row's id, and `{…}` is repeated for
@@ -280,7 +280,7 @@ DELETE response FROM duequeue_response AS response FORCE INDEX (duequeue_respons
 WHERE kind_id = :kind_id;
 
 -- name: sweep_responses
--- Those that somebody changes at this moment are left alone.
+-- Responses that another transaction is changing are left alone.
 SELECT id FROM duequeue_response FORCE INDEX (duequeue_response_expiry)
 WHERE kind_id = :kind_id AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit
@@ -498,7 +498,7 @@ LEFT JOIN duequeue_tick AS tick
 WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
 
 -- name: lock_cron
--- An update that changes nothing locks the row.
+-- This update changes nothing, but it locks the row.
 INSERT INTO duequeue_cron
     (kind_id, prefix, config_hash, schedule, generation, installed, paused)
 VALUES (:kind_id, :prefix, '', '', 0, FALSE, FALSE)
@@ -816,7 +816,7 @@ SELECT GREATEST(
 ) AS next_id;
 
 -- name: keep_history_ids
--- With a partition, the server forgets the ids in it, but an id that was archived must not come again.
+-- The server forgets the ids of a dropped partition, but an id that was archived must not come again.
 ALTER TABLE duequeue_history AUTO_INCREMENT = :next_id;
 
 -- name: drop_partition
