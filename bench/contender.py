@@ -94,7 +94,7 @@ class Contender:
         raise NotImplementedError
 
     def share_when_idle(self, clients: int) -> float:
-        """Return which share of a core a server needs while clients wait and nothing is due."""
+        """Return the share of a core that a server needs while clients wait and nothing is due."""
         raise NotImplementedError
 
     def wake(self, clients: int) -> list[float]:

@@ -45,7 +45,7 @@ class HttpConnection(asyncio.Protocol):
         return msgspec.json.decode(await self.post(path, msgspec.json.encode(value)))
 
     async def get_json(self, path: str) -> Any:
-        """Return what is there, which the server sends in JSON."""
+        """Send a GET request, and return the JSON of the answer."""
         return msgspec.json.decode(await self._ask(f"GET {path}"))
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ def how_late(stores: Stores, seconds: int) -> None:
 
 
 def many_slow_endpoints(stores: Stores, calls: int) -> None:
-    """Measure how near the throughput to slow endpoints is to what is possible."""
+    """Measure how close the throughput to slow endpoints comes to the possible maximum."""
     possible = AT_A_TIME / PAUSE_SECONDS
     print(f"\n{ENDPOINTS} endpoints that take {PAUSE_SECONDS:.0f} s, {AT_A_TIME} calls at a time")
     print("| | per second | of the possible | CPU of the push process |")

@@ -1,7 +1,7 @@
 """A receiver that answers at once or after a pause, in a process of its own.
 
-It does as little as possible, so that it is not what is measured: it looks for the end of a call by
-its length, and answers with the same bytes each time.
+It does as little as possible, so that its own speed is not measured. It looks for the end of a call
+by its length, and answers with the same bytes each time.
 """
 
 import asyncio

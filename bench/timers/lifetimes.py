@@ -1,4 +1,4 @@
-"""What items cost that are added, cancelled in part, and expire."""
+"""What it costs to add items, to cancel some of them, and to let the others expire."""
 
 import gc
 import os

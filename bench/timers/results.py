@@ -40,7 +40,7 @@ class Results:
         return [size for size, _ in found], [value for _, value in found]
 
     def rounds(self) -> int:
-        """Return how often each point was measured at least."""
+        """Return how often each point was measured, at the least."""
         return min(map(len, self._figures.values()), default=0)
 
     def write(self, path: Path) -> None:

@@ -1,7 +1,7 @@
 """The timers, and what they are compared with.
 
 Each subject adds items, cancels some by their handles, and lets all others expire. The loops are
-those of a caller, so that a call of a method counts for each item.
+those of a caller, so that the cost of a method call counts for each item.
 """
 
 import asyncio

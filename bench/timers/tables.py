@@ -10,7 +10,7 @@ from bench.timers.subjects import SUBJECTS
 
 
 def tables(results: Results, sizes: Sequence[int]) -> str:
-    """Return all tables, and how many rounds are behind them."""
+    """Return all tables, and say how many rounds they summarize."""
     parts = [f"Medians of {results.rounds()} rounds."]
     for pattern in PATTERNS:
         parts += [f"**{pattern}**", _lifetimes(results, pattern, sizes[0], sizes[-1])]
@@ -48,7 +48,7 @@ def _ratios(results: Results, sizes: Sequence[int]) -> str:
 
 
 def _life(results: Results, pattern: str, subject: str, size: int) -> float | None:
-    """Return what an item costs that is added, and is then cancelled or expires, half each."""
+    """Return the cost of an item that is added, and then cancelled or expired, half of each."""
     shares = {"insert": 1.0, "cancel": 0.5, "expire": 0.5}
     costs = [
         (results.median(pattern, name, subject, size), share) for name, share in shares.items()

@@ -22,7 +22,7 @@ def backend_for(url: str, token: str | None = None) -> Backend:
     if scheme in _SERVER_SCHEMES:
         return _http(url, token)
     if token is not None:
-        raise ValueError("token is for the URL of a server, such as https://host")
+        raise ValueError("token can be used only with the URL of a server, such as https://host")
     make = _BACKENDS.get(scheme) or _installed().get(scheme)
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
@@ -157,7 +157,9 @@ def _http(url: str, token: str | None) -> Backend:
     try:
         from duequeue.stores.http.backend import HttpBackend
     except ImportError as error:
-        raise MissingExtra("a server needs aiohttp: pip install 'duequeue[http]'") from error
+        raise MissingExtra(
+            "the URL of a server needs aiohttp: pip install 'duequeue[http]'"
+        ) from error
     return HttpBackend(url, token)
 
 

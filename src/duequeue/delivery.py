@@ -42,7 +42,7 @@ class Delivery(LeasedMessage[T]):
     def ack(self, response: object = DEFAULT, *, keep: timedelta | None = None) -> bool:
         """Delete the message, because it was handled.
 
-        With a response, even None, `queue.response(key)` returns that, for an hour or for `keep`.
+        If you pass a response, even None, `queue.response(key)` returns it, for an hour or `keep`.
         """
         if response is DEFAULT and keep is None:
             flow = settling.ack(self._context, self)
@@ -111,7 +111,7 @@ class AsyncDelivery(LeasedMessage[T]):
     async def ack(self, response: object = DEFAULT, *, keep: timedelta | None = None) -> bool:
         """Delete the message, because it was handled.
 
-        With a response, even None, `queue.response(key)` returns that, for an hour or for `keep`.
+        If you pass a response, even None, `queue.response(key)` returns it, for an hour or `keep`.
         """
         if response is DEFAULT and keep is None:
             flow = settling.ack(self._context, self)

@@ -274,9 +274,9 @@ class Queue(Opened, Closing, Generic[T]):
         bucket: timedelta = timedelta(hours=1),
         until: datetime | timedelta = timedelta(days=1),
     ) -> builtins.list[Bucket]:
-        """Count the messages that fall due until an instant, or for a time from now, by bucket.
+        """Count by bucket the messages that fall due until an instant or within a time from now.
 
-        A bucket begins at a multiple of its length since 1970, and the first one holds now.
+        A bucket begins at a multiple of its length since 1970, and the first one contains now.
         """
         return self._drive(forecasting.forecast(self._context, bucket, until))
 

@@ -126,7 +126,7 @@ def test_a_compressed_answer_is_never_unpacked(receiver: Receiver) -> None:
     [
         (hostile.resets, "the connection broke: Connection reset by peer"),
         (hostile.hangs_up, "the connection was closed before an answer"),
-        (hostile.breaks_off, "the answer broke off"),
+        (hostile.breaks_off, "the answer was cut off"),
         (hostile.sends_no_http, "the answer is not valid HTTP: "),
         (hostile.sends_huge_headers, "the answer is not valid HTTP: Got more than 8190 bytes"),
         (hostile.sends_many_headers, "the answer is not valid HTTP: "),

@@ -248,7 +248,7 @@ def test_a_switch_off_that_could_not_be_stored_counts_and_is_stored_later(
 
     records.switch_off = fails_once  # type: ignore[method-assign]
     queue.offer("a", 1)
-    until(lambda: "could not note about endpoint shop: by a test" in caplog.text)
+    until(lambda: "could not store the state of endpoint shop: by a test" in caplog.text)
     assert pushed.state() == "active"
     pushed.define(url)  # which makes the push look
     until(lambda: pushed.state() == "disabled")

@@ -83,7 +83,7 @@ def test_a_secret_key_may_carry_its_public_half() -> None:
     both = "whsk_" + base64.b64encode(seed + public).decode()
     assert public_key(parse_secret(both)) == public_key(parse_secret(text))
     wrong = "whsk_" + base64.b64encode(seed + seed).decode()
-    with pytest.raises(ValueError, match="public half does not fit"):
+    with pytest.raises(ValueError, match="public half does not match"):
         parse_secret(wrong)
 
 

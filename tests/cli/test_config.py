@@ -65,8 +65,8 @@ def test_the_queue_has_a_default_too(
     ("text", "complaint"),
     [
         ("url = ", "cannot be read: Invalid value"),
-        ('uri = "sqlite:///a.db"', "has 'uri', but only knows url, queue, token"),
-        ("url = 7", "must have a text in quotes for url"),
+        ('uri = "sqlite:///a.db"', "has 'uri', but the known names are url, queue, token"),
+        ("url = 7", "must have a string in quotes for url"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(

@@ -52,7 +52,7 @@ def test_a_cron_is_paused_and_resumed(duequeue: DueQueue, queue: Queue[Any]) -> 
     assert {each.prefix: each.paused for each in queue.cron.list()}["ping"]
     again = duequeue("cron", "pause", "ping", "--json")
     assert (again.status, again.json) == (0, [{"prefix": "ping", "state": "paused"}])
-    assert "was paused already" in duequeue("cron", "pause", "ping").err
+    assert "was already paused" in duequeue("cron", "pause", "ping").err
     assert "is paused" in duequeue("cron", "next", "ping").err
     assert duequeue("cron", "resume", "ping", "-q").lines == ["ping"]
     assert not {each.prefix: each.paused for each in queue.cron.list()}["ping"]

@@ -86,7 +86,7 @@ def test_a_cron_that_nobody_keeps_is_worth_advice(duequeue: DueQueue, queue: Que
     delivery = queue.try_poll()
     assert delivery is not None
     delivery.ack()
-    assert "The cron 'lost' is installed, but has no tick ahead." in duequeue("doctor", "-q").out
+    assert "The cron 'lost' is installed, but has no future tick." in duequeue("doctor", "-q").out
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_an_endpoint_from_its_definition_to_its_removal(
     assert run("ls", "-q", "--queue", "other").out == ""
     assert run("disable", "shop", "--reason", "moving").status == 0
     assert "disabled: moving" in run("ls").out
-    assert "was disabled already" in run("disable", "shop").err
+    assert "was already disabled" in run("disable", "shop").err
     assert run("enable", "shop").status == 0
     rotated = run("rotate", "shop", "--overlap", "1h", "--kind", "v1a")
     assert "whsk_" in rotated.out
@@ -124,7 +124,7 @@ def test_requests_that_need_no_body_have_none(capsys: pytest.CaptureFixture[str]
     ("url", "named"),
     [
         ("http://user:hunter2@127.0.0.1:1", "url must not hold a user or password"),
-        ("http://127.0.0.1:1?other=1", "url of a server has no options but ssl_ca"),
+        ("http://127.0.0.1:1?other=1", "url of a server has only one option, ssl_ca"),
         ("http://127.0.0.1:1", "the server at http://127.0.0.1:1 cannot be reached"),
         ("httpx://127.0.0.1:1", "names no store"),
     ],

@@ -117,7 +117,7 @@ BAD_LINES = {
     '{"key": "a", "payload_b64": "?"}': "payload_b64 is not base64",
     '{"key": "a", "payload": 1, "due": "now"}': "due is unknown",
     '{"key": "a", "payload": 1, "due_at": "2026-01-01T00:00"}': "due_at must be timezone-aware",
-    '{"key": "a", "payload": 1, "due_at": 7}': "due_at must be a text",
+    '{"key": "a", "payload": 1, "due_at": 7}': "due_at must be a string",
     '{"key": "a", "payload": 1, "headers": {"a": 1}}': "headers must map strings to strings",
     '{"key": "a", "payload": "x", "type": "text"}': "type is text, but the first line has json",
 }
@@ -181,7 +181,7 @@ def test_an_interrupted_import_says_where_to_go_on(queue: Queue[Any], shared_url
     _, complaints = process.communicate(timeout=30)
     assert process.returncode == 130
     assert complaints.splitlines()[-1] == (
-        "duequeue: interrupted; lines 1 to 1,000 are imported: to go on, pass --skip 1000"
+        "duequeue: interrupted; lines 1 to 1,000 are imported; to continue, pass --skip 1000"
     )
     assert queue.stats().total == 1000
 
@@ -206,7 +206,7 @@ def test_an_interrupted_export_says_so(queue: Queue[Any], shared_url: str) -> No
         complaint = process.stderr.read().splitlines()[-1]
         assert process.wait(timeout=30) == 130
     assert complaint.startswith("duequeue: interrupted; the output has ")
-    assert complaint.endswith("and not all of them")
+    assert complaint.endswith("but not all of them")
     assert len(lines) < 49
 
 
@@ -228,4 +228,4 @@ def test_a_file_has_its_name_only_when_it_is_complete(
     assert not (tmp_path / "out.jsonl").exists()
     assert (tmp_path / "out.jsonl.partial").read_text() == '{"key":"a"}\n{"key":"b"}\n'
     last = ran.err.splitlines()[-1]
-    assert last == "duequeue: interrupted; out.jsonl.partial has 2 messages, and not all of them"
+    assert last == "duequeue: interrupted; out.jsonl.partial has 2 messages, but not all of them"

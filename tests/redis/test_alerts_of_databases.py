@@ -93,7 +93,7 @@ def test_without_redis_the_regular_look_finds_messages(face: Face, url: str, han
 @pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
 def test_a_mistake_is_named_and_no_password_is_shown(scheme: str) -> None:
     wrong = quote("redis://:secret@host/x", safe="")
-    with pytest.raises(ValueError, match="alerts in the url is the url of a Redis") as caught:
+    with pytest.raises(ValueError, match="alerts in the url must be the url of a Redis") as caught:
         backend_for(f"{scheme}://host/app?alerts={wrong}")
     assert "secret" not in str(caught.value)
     fine = backend_for(f"{scheme}://host/app?alerts={quote(NOBODY_LISTENS, safe='')}")

@@ -189,11 +189,11 @@ def test_the_environment_may_have_the_token(
         ("http://user:my-secret@host", {}, "token="),
         ("http://", {}, "names no host"),
         ("http://host:port", {}, "port"),
-        ("http://host?x=1", {}, "no options but ssl_ca"),
+        ("http://host?x=1", {}, "only one option, ssl_ca"),
         ("http://host?ssl_ca=x", {}, "is for https"),
         ("http://host", {"token": "two words"}, "token"),
         ("http://host", {"token": "a\r\nX: y"}, "token"),
-        ("memory:", {"token": "x"}, "token is for"),
+        ("memory:", {"token": "x"}, "token can be used only"),
     ],
 )
 def test_bad_addresses(url: str, options: Any, words: str) -> None:

@@ -30,7 +30,7 @@ METADATA = _networks(
     "fd20:ce::254/128",  # Google Cloud
 )
 
-# A network may translate these to any IPv4 address, whose place in them only the network knows.
+# A network may translate these to any IPv4 address, and only the network knows which bits hold it.
 TRANSLATED = _networks("64:ff9b:1::/48", "::ffff:0:0:0/96")
 
 # The registries of special addresses. They are written out, because what Python calls global

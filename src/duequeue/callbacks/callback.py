@@ -25,7 +25,7 @@ LONGEST_PASSED_ON = 512
 async def called(poster: Poster, entry: Entry, message: Held, now: Callable[[], int]) -> Meaning:
     """Post a message to its endpoint, and return what the answer means.
 
-    `now` is the clock of the queue, which may have been moved. Receivers have the real time.
+    `now` is the clock of the queue, which may have been moved. Receivers go by the real time.
     """
     endpoint = entry.endpoint
     headers = headers_of(message, entry, now())

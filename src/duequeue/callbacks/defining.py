@@ -50,7 +50,7 @@ class Definitions:
                 made = new_secret()
                 keys = new_keys(made)
             if before is not None and keys is not None and before.keys.text == keys.text:
-                keys = None  # so that older secrets go on in their overlap
+                keys = None  # so that older secrets still sign until their overlap ends
             await self._records.put(endpoint, keys)
             return Defined(await self._found(endpoint.id), made)
 
@@ -88,7 +88,7 @@ class Definitions:
     async def _found(self, identity: str) -> Entry:
         found = await self._records.get(identity)
         if found is None:
-            raise ValueError("id: another process has removed the endpoint meanwhile")
+            raise ValueError("id: another process has removed the endpoint in the meantime")
         return found
 
 
@@ -107,7 +107,7 @@ def _default(endpoint: Endpoint, asked: bool | None, known: Collection[Entry]) -
     ]
     if asked and others:
         raise DefaultTaken(
-            f"default: the endpoint {others[0]!r} is the default one of this queue already; "
+            f"default: the endpoint {others[0]!r} is already the default of this queue; "
             "define it with default=false first"
         )
     if asked is not None:

@@ -43,7 +43,7 @@ def _calling(error: Exception) -> str:
         case aiohttp.ServerDisconnectedError():
             return "the connection was closed before an answer"
         case aiohttp.ClientPayloadError():
-            return "the answer broke off"
+            return "the answer was cut off"
         case aiohttp.ClientResponseError():
             return f"the answer is not valid HTTP: {error.message}"
         case OSError():

@@ -73,7 +73,7 @@ class Guard:
         parts = _parsed(url)
         if parts.scheme not in {"http", "https"}:
             raise ValueError("url must begin with https:// or http://")
-        # The parsed host, because the one in the text may have digits and dots of other scripts.
+        # Check the parsed host, because the text may have digits and dots of other scripts.
         host = (parts.raw_host or "").rstrip(".")
         if not host:
             raise ValueError("url must name a host, as in https://example.com/callbacks")
@@ -142,7 +142,7 @@ def _parsed(url: str) -> URL:
         parts = URL(url, encoded=url.isascii())  # else %2F in a query would become a slash
         _ = parts.port
     except ValueError as error:
-        words = "" if "@" in url else f": {error}"  # which may quote a password
+        words = "" if "@" in url else f": {error}"  # the error may quote a password
         raise ValueError("url cannot be read" + words) from None
     return parts
 

@@ -33,12 +33,12 @@ class Lane:
         return self.entry.endpoint
 
     def update(self, entry: Entry, now: int) -> None:
-        """Go on with what is stored now; an endpoint that was enabled again starts as if new."""
+        """Use what is stored now; an endpoint that was enabled again starts as if it were new."""
         if entry.endpoint.rate != self.endpoint.rate:
             self._rate = _rate(entry.endpoint)
         if entry.enabled != self.entry.enabled:
             self._reset(now)
-        if entry.endpoint.url != self.endpoint.url:  # what is known is about the old one
+        if entry.endpoint.url != self.endpoint.url:  # the lane knows only about the old URL
             self._reset(now)
         self.entry = entry
 

@@ -9,8 +9,8 @@ from duequeue.callbacks.records import Entry
 
 # How many messages one poll leases.
 BATCH = 100
-# Messages for endpoints that get no calls stay leased, so that those behind them are found. These
-# are the limits, in messages and in bytes. Beyond them, the queue waits.
+# Messages for endpoints that get no calls stay leased, so that polls find the messages behind them.
+# These limits say how many may stay leased, in messages and in bytes. Beyond them, the queue waits.
 MOST_WAITING = 10_000
 MOST_BYTES = 64 * 1024 * 1024
 

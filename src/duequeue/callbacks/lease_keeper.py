@@ -36,7 +36,7 @@ class LeaseKeeper:
         self._task = asyncio.create_task(self._run())
 
     def note(self) -> None:
-        """Look again how long leases last."""
+        """Find out again how long leases last."""
         self._changes.note()
 
     async def close(self) -> None:

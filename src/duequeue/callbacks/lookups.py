@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class NoThread(OSError):
-    """A name was not looked up, because the lookups of others hang. That is not its own fault."""
+    """A name was not looked up, because lookups of other names hang. This name is not to blame."""
 
     def __init__(self, host: str) -> None:
         self.reason = f"the name {host} was not looked up, because too many other lookups hang"

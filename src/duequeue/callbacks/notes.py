@@ -1,4 +1,4 @@
-"""Stores what becomes of endpoints, for people to read and for other push processes to obey."""
+"""Stores the states of endpoints, for people to read and for other push processes to obey."""
 
 import asyncio
 import logging
@@ -14,8 +14,8 @@ logger = logging.getLogger("duequeue.push")
 class Notes:
     """Compares lanes with what is stored about them, and stores what is new.
 
-    Who reads the endpoints and updates lanes holds `lock` meanwhile. Otherwise, what was read
-    before a note was stored could undo it.
+    A task that reads the endpoints and updates lanes holds `lock` while it does so. Otherwise, it
+    could undo a note that was stored after it had read.
     """
 
     def __init__(self, records: Records, now: Callable[[], int]) -> None:
@@ -26,14 +26,14 @@ class Notes:
         self.lock = asyncio.Lock()
 
     def on_change(self, lane: Lane) -> None:
-        """Store soon what became of an endpoint, if that is new."""
+        """Store the state of an endpoint soon, if it has changed."""
         if self._is_new(lane):
             task = asyncio.create_task(self._note(lane))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     def repeat(self) -> None:
-        """Try again what could not be stored."""
+        """Try again to store what could not be stored."""
         failed, self._failed = self._failed, set()
         for lane in failed:
             self.on_change(lane)
@@ -50,7 +50,7 @@ class Notes:
                     await self._store(lane, lane.condition(self._now()))
         except Exception as error:  # noqa: BLE001 - the next try may succeed
             self._failed.add(lane)
-            words = "could not note about endpoint %s: %s"
+            words = "could not store the state of endpoint %s: %s"
             logger.warning(words, lane.endpoint.id, words_about(error))
 
     async def _store(self, lane: Lane, condition: Condition | None) -> None:

@@ -35,7 +35,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
 
 
 class CallFailed(Exception):
-    """A callback got no whole answer; `reason` says why.
+    """A callback got no complete answer; `reason` says why.
 
     `blames_endpoint` is False if the fault is on our side.
     """
@@ -49,8 +49,8 @@ class CallFailed(Exception):
 class Poster:
     """Posts callbacks from one event loop, in which it must be made.
 
-    It opens any number of connections, so the caller limits the calls at a time. It follows no
-    redirects, keeps no cookies, repeats no calls and never unpacks a compressed answer.
+    It opens any number of connections, so the caller limits how many calls run at a time. It
+    follows no redirects, keeps no cookies, repeats no calls and never unpacks a compressed answer.
 
     Behind a proxy, the proxy looks up names and connects. The guard then checks only the URL: its
     scheme, and its host if that is an address. The proxy has to check the rest.
@@ -145,7 +145,7 @@ class Poster:
             )
 
     async def _read(self, stream: aiohttp.StreamReader) -> bytes:
-        """Read a body to its end, or one byte more than is wanted of it."""
+        """Read a body to its end, or to one byte beyond the limit."""
         received = await stream.readany()
         while len(received) <= self._most_bytes and not stream.at_eof():
             received += await stream.readany()

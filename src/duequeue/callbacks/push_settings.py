@@ -14,7 +14,7 @@ from duequeue.callbacks.slots import Slots
 
 @dataclass(frozen=True)
 class PushSettings:
-    """What applies to all endpoints of a process; `grace` is for calls that run when it stops."""
+    """The settings of a push process; `grace` is for calls that still run when it stops."""
 
     guard: Guard = field(default_factory=Guard)
     proxy: str | None = field(default=None, repr=False)

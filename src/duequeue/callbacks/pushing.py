@@ -1,6 +1,6 @@
 """Posts messages to the endpoints of a database until it is stopped.
 
-Any number of processes may do so at a time: each message is leased by one of them.
+Any number of processes may do so at a time, because each message is leased by one of them.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class Push:
         self._notes.repeat()
 
     async def _look_for(self, kind: tuple[str, str]) -> bool:
-        """Look again because a message has no known endpoint; return False if it may have one."""
+        """Read the endpoints again, as a message has none; return whether that is now certain."""
         async with self._notes.lock:
             try:
                 found = await self._records.all()

@@ -113,7 +113,7 @@ class QueuePush:
                 try:
                     await self._go_on()
                 except Exception as error:  # noqa: BLE001 - a push outlives every error
-                    self._warn("could not go on", error)
+                    self._warn("could not continue", error)
                     await self._changes.wait(jittered(PAUSE_SECONDS))
 
     async def _go_on(self) -> None:
@@ -242,7 +242,7 @@ class QueuePush:
             return TryLater(words_about(error))
 
     def _continue(self, lane: Lane) -> None:
-        """Go on after a call."""
+        """Begin the next calls of a lane after one of its calls has ended."""
         self._on_change(lane)
         now = self._context.now()
         if lane.is_shut(now):
@@ -268,7 +268,7 @@ class QueuePush:
             about = (entry.endpoint.id, message.key, message.attempt, meaning.reason)
             logger.warning(words, self._context.name, *about)
 
-    # What both need.
+    # What fetching and calling both need.
 
     def _hold(self, message: Held) -> None:
         before = self._held.get(message.lease.id)

@@ -34,7 +34,7 @@ def is_signed(secret: str, headers: Any, body: bytes) -> bool:
 
 
 def handler_for(secret: str) -> type[BaseHTTPRequestHandler]:
-    """Return what answers calls: 200 if the signature and the time are right, otherwise 401."""
+    """Return a handler that answers 200 if the signature and the time are right, otherwise 401."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

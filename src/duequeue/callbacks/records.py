@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     keys: SigningKeys
     switched_off: Condition | None = None
     health: Condition | None = None
-    enabled: str | None = None  # another text each time that somebody enables it
+    enabled: str | None = None  # a new text each time that somebody enables it
 
     def condition(self, now: int) -> Condition:
         """Return the state to show; the note of a push process counts for as long as it says."""
@@ -105,7 +105,7 @@ class Records:
     async def put(self, endpoint: Endpoint, keys: SigningKeys | None = None) -> None:
         """Store a definition, and new secrets if there are any."""
         if not await self._queue.contains(_DEFINITION + endpoint.id):
-            # A push process may have noted something after another one of this id was removed.
+            # A push process may have stored a note after an earlier endpoint was removed.
             await self._forget(_SWITCH + endpoint.id, _HEALTH + endpoint.id)
         if keys is not None:  # first, because a definition without secrets does not count
             await self._store(_KEYS + endpoint.id, keys)
@@ -133,7 +133,7 @@ class Records:
 
     async def switch_on(self, identity: str) -> bool:
         """Enable an endpoint, and forget that it failed; return whether it was disabled."""
-        # First, so that nothing is forgotten that happens after the endpoint is called again.
+        # This comes first, so that nothing is deleted that happens after calls have begun again.
         await self._store(_ENABLED + identity, token_hex(8))
         changed = await self._queue.drop(_SWITCH + identity)
         await self._queue.drop(_HEALTH + identity)
@@ -157,7 +157,7 @@ class Records:
         return outcome is not OfferOutcome.IGNORED
 
     async def _announce(self) -> None:
-        """Let push processes look at once; an offer for the far future wakes nobody."""
+        """Have push processes look at once, because an offer for the far future wakes nobody."""
         context = self.context
         now = context.now()
         context.bell.ring(now)

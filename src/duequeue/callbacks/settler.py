@@ -83,7 +83,7 @@ class Settler:
         self._added.set()
 
     async def _settle(self) -> None:
-        """Settle what was added, so that one kind may fail without the others."""
+        """Settle what was added, so that one kind of verdict may fail without the others."""
         returned, self._returned = self._returned, []
         verdicts, self._verdicts = self._verdicts, []
         by_keep: dict[int, list[Done[Held]]] = {}
@@ -107,5 +107,5 @@ class Settler:
         return True
 
     def _holds(self, message: Held) -> bool:
-        """Return whether another try makes sense: after its lease, a message comes again."""
+        """Return whether another try makes sense, because a message comes again after its lease."""
         return message.lease_left(self._context.now()) > 0

@@ -142,7 +142,7 @@ def _seed(text: str) -> bytes:
         )
     seed, public = key[:SEED_BYTES], key[SEED_BYTES:]
     if PrivateKey(seed).public_bytes() != public:
-        raise ValueError("secret must be an ed25519 key, but its public half does not fit")
+        raise ValueError("secret must be an ed25519 key, but its public half does not match")
     return seed
 
 

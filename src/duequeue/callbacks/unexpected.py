@@ -1,4 +1,4 @@
-"""How a push process words errors that it outlives."""
+"""How a push process describes errors that do not end it."""
 
 import traceback
 from pathlib import Path

@@ -19,7 +19,10 @@ def agreed(given: argparse.Namespace, question: str, output: Output) -> bool:
     if given.yes:
         return True
     if not sys.stdin.isatty():
-        raise ValueError(f"{question} Nothing was changed, because nobody can answer: pass --yes")
+        raise ValueError(
+            f"{question} Nothing was changed, because standard input is not a terminal on which "
+            "somebody could answer; pass --yes to go ahead"
+        )
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True

@@ -10,7 +10,7 @@ FILE = "duequeue.toml"
 
 
 class Defaults(NamedTuple):
-    """What applies where an argument is not given.
+    """The values that apply where an argument is not given.
 
     A token in a file counts only for the URL in that file, so that it never goes to a server that
     was named elsewhere.
@@ -51,7 +51,7 @@ def _read(path: Path) -> dict[str, str]:
         raise ValueError(f"{path} cannot be read: {error}") from error
     for name, value in found.items():
         if name not in VARIABLES:
-            raise ValueError(f"{path} has {name!r}, but only knows {', '.join(VARIABLES)}")
+            raise ValueError(f"{path} has {name!r}, but the known names are {', '.join(VARIABLES)}")
         if not isinstance(value, str):
-            raise ValueError(f"{path} must have a text in quotes for {name}")  # noqa: TRY004 - the file is wrong
+            raise ValueError(f"{path} must have a string in quotes for {name}")  # noqa: TRY004 - the file is wrong
     return found

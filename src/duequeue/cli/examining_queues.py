@@ -18,10 +18,10 @@ def examine_queue(queue: Queue[bytes], now: datetime) -> Iterator[Finding]:
     late = timedelta(0) if stats.oldest_due_at is None else now - stats.oldest_due_at
     if late > LATE:
         text = f"{counted(stats.due, 'message')} due, the oldest for {words_for(late)}."
-        advice = "See whether its workers run, and whether there are enough of them."
+        advice = "Check that its workers are running, and that there are enough of them."
         yield Finding(Level.ADVICE, about, text, advice)
     if stats.buried:
-        advice = "`duequeue buried ls` says why; then revive or purge them."
+        advice = "`duequeue buried ls` shows the reasons. Then revive or purge the messages."
         text = f"{counted(stats.buried, 'message')} buried."
         yield Finding(Level.ADVICE, about, text, advice)
     if late <= LATE and not stats.buried:
@@ -29,6 +29,9 @@ def examine_queue(queue: Queue[bytes], now: datetime) -> Iterator[Finding]:
         yield Finding(Level.OK, about, text)
     for cron in queue.cron.list():
         if cron.next_tick is None and not cron.paused:
-            text = f"The cron {cron.prefix!r} is installed, but has no tick ahead."
-            advice = "See whether a program that installs it runs; an ended schedule has none."
+            text = f"The cron {cron.prefix!r} is installed, but has no future tick."
+            advice = (
+                "Check that a program that installs it is running. A schedule that has ended "
+                "has no more ticks."
+            )
             yield Finding(Level.ADVICE, about, text, advice)

@@ -38,7 +38,7 @@ def for_each_key(
     done: str,
     otherwise: str = "is not in the queue",
 ) -> int:
-    """Do something to each key, and print for which it was done; the others are remarks."""
+    """Do something to each key, and print the keys for which it worked; remark on the others."""
     missing: list[str] = []
 
     def results() -> Iterator[dict[str, str]]:

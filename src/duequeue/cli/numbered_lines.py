@@ -72,7 +72,7 @@ def _instant(found: dict[str, Any], name: str) -> datetime | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a text such as 2026-11-18T07:00:00Z")
+        raise TypeError(f"{name} must be a string such as 2026-11-18T07:00:00Z")
     at = datetime.fromisoformat(text)
     to_millis(at, name)
     return at

@@ -71,7 +71,7 @@ def add_place(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help=f"the file with the token for a server (default: ${VARIABLES['token']}, "
+        help=f"a file with the token for a server (default: the token in ${VARIABLES['token']}, "
         f"or token in {FILE})",
     )
 

@@ -65,7 +65,7 @@ class Output:
         *,
         live: bool = False,
     ) -> int:
-        """Print a list, and return its length; each item of a live one is printed as it comes."""
+        """Print a list, and return its length; each item of a live list is printed as it comes."""
         counted = _Counted(items)
         if self._is_json:
             _print_array(counted)

@@ -9,7 +9,7 @@ from duequeue.cli.commands import COMMANDS
 
 
 def parser_for(names: Sequence[str]) -> PasswordHidingParser:
-    """Return the parser of all commands, of which only those of these names know arguments."""
+    """Return the parser of all commands, with the arguments of only the named commands."""
     parser = PasswordHidingParser(
         prog="duequeue", description="Deliver messages when they are due."
     )

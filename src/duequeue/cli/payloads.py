@@ -21,7 +21,7 @@ def add_payload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "payload",
         nargs="?",
-        help="JSON; @FILE for what a file has, and - for standard input (default: null)",
+        help="JSON, or @FILE to read a file, or - to read standard input (default: null)",
     )
     form = parser.add_mutually_exclusive_group()
     for name, about in ((TEXT, "text"), (BYTES, "bytes")):
@@ -84,7 +84,7 @@ def payload_bytes(facts: dict[str, Any], payload_type: str) -> bytes:
         except (Error, TypeError, ValueError) as error:
             raise ValueError(f"payload_b64 is not base64: {error}") from error
     if "payload" not in facts:
-        raise ValueError("payload is missing; so is payload_b64")
+        raise ValueError("payload or payload_b64 is missing")
     if payload_type in (TEXT, BYTES):
         return CODECS[TEXT].encode(facts["payload"])
     return encode_json(facts["payload"])

@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
         "Post the messages of queues that have endpoints, as they fall due. Any number of these "
-        "processes share the work, and `duequeue serve` does the same unless it has --no-push. "
-        "After SIGTERM or Ctrl-C, callbacks that still run may end within the time of --grace."
+        "processes share the work. `duequeue serve` does the same unless it has --no-push. "
+        "After SIGTERM or Ctrl-C, running callbacks have the time of --grace to finish."
     )
     add_url(parser)
     add_push_options(parser)
@@ -64,7 +64,7 @@ def run(given: argparse.Namespace) -> int:
 
         settings = push_settings(given)
     except ImportError as error:
-        raise MissingExtra("push needs: pip install 'duequeue[callbacks]'") from error
+        raise MissingExtra("push needs more packages: pip install 'duequeue[callbacks]'") from error
     keep: timedelta = given.keep_history
     store = StoreSettings(
         given.url,

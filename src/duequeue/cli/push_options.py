@@ -60,7 +60,7 @@ def add_push_options(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=timedelta(seconds=30),
         metavar="DURATION",
-        help="how long callbacks may take to end after a stop (default: 30s)",
+        help="how long running callbacks may take to finish after a stop (default: 30s)",
     )
 
 

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
         "Serve queues over HTTP. On SIGTERM or Ctrl-C, requests that wait for messages get an "
-        "empty answer, and requests in flight end; a second signal stops it at once."
+        "empty answer, and other requests finish first; a second signal stops it at once."
     )
     parser.add_argument(
         "--url",
@@ -102,7 +102,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         from duequeue.cli.serving import serve_until_stopped
     except ImportError as error:
-        raise MissingExtra("serve needs: pip install 'duequeue[server]'") from error
+        raise MissingExtra("serve needs more packages: pip install 'duequeue[server]'") from error
     serve_until_stopped(given)
     return 0
 

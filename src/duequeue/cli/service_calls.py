@@ -31,7 +31,9 @@ def calls_at(place: Place) -> Iterator[Calls]:
     try:
         from duequeue.server import app_for
     except ImportError as error:
-        raise MissingExtra("this needs: pip install 'duequeue[server]'") from error
+        raise MissingExtra(
+            "this command needs more packages: pip install 'duequeue[server]'"
+        ) from error
     with asyncio.Runner() as runner:
         service = app_for(place.url, trusted=True, history=False)
         try:

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions of the command."""
     parser.description = (
         "Create, list and revoke the tokens that `duequeue serve --token-file` accepts. The file "
-        "has their hashes only; a running server notices changes by itself."
+        "holds only their hashes, and a running server notices changes by itself."
     )
     actions = parser.add_subparsers(metavar="action", required=True)
     _add_create(actions)

@@ -116,7 +116,7 @@ def late_error(rules: Rules) -> TimeoutError:
 def as_answer(context: Context[T], message: LeasedMessage[T], outcome: object) -> object:
     """Encode what a handler returned as the response; raise if that is impossible.
 
-    What it raised stays as it is, and what it returned does not count if it settled the message.
+    An exception stays as it is, and a result does not count if the handler settled the message.
     """
     if message.settled or isinstance(outcome, BaseException):
         return outcome

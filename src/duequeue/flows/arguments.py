@@ -22,7 +22,7 @@ _MOST = 2**31 - 1
 CONSUMER_MAX_ATTEMPTS = 25
 
 DEFAULT_KEEP = KEEP * MILLISECOND
-# What is to be kept for longer is better stored elsewhere.
+# A response that must be kept for longer is better stored elsewhere.
 LONGEST_KEEP = timedelta(days=7)
 
 

@@ -1,4 +1,4 @@
-"""Cuts what is to be stored into transactions of a bounded size."""
+"""Cuts records into transactions of a bounded size."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar

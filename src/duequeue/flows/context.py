@@ -120,9 +120,9 @@ class Context(Generic[T]):
         self.bell.ring(due_at)
 
     def announce_answered(self, keys: Sequence[str], sender: str | None) -> None:
-        """Wake those who wait for what became of messages with these keys.
+        """Wake those who wait for responses to messages with these keys.
 
-        With a sender, the commit has woken those in other processes.
+        With a sender, the commit has already woken those in other processes.
         """
         if keys:
             self.awaited.ring(keys)
@@ -137,7 +137,7 @@ class Context(Generic[T]):
             self.alerts.close()
 
     def for_consumer(self, lease: int | None, keep: int) -> "Context[T]":
-        """Return the context of a consumer, with a lease of its own, which keeps responses."""
+        """Return the context of a consumer, which has its own lease and keeps responses."""
         return replace(self, lease=self.consumer_lease if lease is None else lease, keep=keep)
 
     @property

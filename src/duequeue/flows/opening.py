@@ -213,4 +213,4 @@ def _response_codec(response_type: Any) -> Codec[Any]:
     try:
         return codec_for(response_type)
     except TypeError as error:
-        raise TypeError(f"response_type is chosen like a codec; {error}") from None
+        raise TypeError(f"response_type must be a type or a codec; {error}") from None

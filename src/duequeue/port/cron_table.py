@@ -20,8 +20,8 @@ by one script, or by trying again when somebody else was faster.
 
 Instants are epoch milliseconds. Prefixes and hashes match by equality, never as patterns.
 
-`BurialTable.revive` has a duty here too: a message that comes back from the buried is a message
-like any other, so the note of its tick must lose the message's key in the same operation.
+`BurialTable.revive` has a duty here too. A revived message is a message like any other, so the note
+of its tick must lose the message's key in the same operation.
 """
 
 from collections.abc import Generator, Sequence

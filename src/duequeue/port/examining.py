@@ -1,7 +1,7 @@
 """What an examination of a database finds, for `duequeue doctor`; a store need not offer one.
 
 A store has its examination in a file `examining.py` of its own. The examination changes nothing
-and waits for no lock. What it cannot find out, such as for want of a right, it reports as advice.
+and waits for no lock. If the login lacks a right to look at something, this is reported as advice.
 """
 
 from enum import Enum
@@ -14,7 +14,7 @@ class Level(Enum):
     """How serious a finding is."""
 
     OK = "ok"
-    ADVICE = "advice"  # everything works, but could be better or will not stay well
+    ADVICE = "advice"  # everything works, but could work better, or may soon fail
     PROBLEM = "problem"  # messages are late, lost or refused, or soon will be
 
 

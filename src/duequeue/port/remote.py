@@ -60,7 +60,7 @@ class WakeUpCall(msgspec.Struct, array_like=True):
 class WakeUp(msgspec.Struct, array_like=True):
     """Whether there was a wake-up, and the earliest due time, which may not be known.
 
-    `answered` has the keys of responses, for which nobody else need look.
+    `answered` has the keys of new responses. Only those who wait for these keys need to look.
     """
 
     source: str
@@ -78,7 +78,7 @@ class FoundMessage(NamedTuple):
 
     @classmethod
     def of(cls, found: StoredMessage | StoredBurial | None) -> "FoundMessage":
-        """Return the same in this form."""
+        """Convert a result of `read` to this form."""
         if isinstance(found, StoredBurial):
             return cls(None, found)
         return cls(found, None)

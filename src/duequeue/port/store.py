@@ -90,7 +90,7 @@ class StoredResponse(NamedTuple):
 
 
 class ResponseLook(NamedTuple):
-    """What a look for the response of a key found; while its message is pending, there is none."""
+    """The result of a look for a response; while the message is pending, there is none."""
 
     is_pending: bool
     response: StoredResponse | None = None
@@ -249,9 +249,9 @@ class Store(Protocol):
         """Count the messages by state."""
 
     def forecast(self, now: int, buckets: Buckets) -> Steps[DueCounts]:
-        """Count the free messages that are due, and those due later and before the end by bucket.
+        """Count the free messages that are due, and by bucket those due later, up to the end.
 
-        Only a clock that was set back makes a message leased and due later at once. Whether such a
+        A message can be both leased and due later only if a clock was set back. Whether such a
         message counts is up to the store.
         """
 

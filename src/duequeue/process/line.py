@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from duequeue.process.contact import contact_with
 
 RETRY_EVERY = 1.0
-# If the whole server is away, calls fail within these tries, and the outage is logged for them.
+# The first failures are not logged, because calls log an outage of the whole server by then.
 SILENT_FAILURES = 6
 CLOSE_WITHIN = 0.5
 ANSWER_WITHIN = 10.0

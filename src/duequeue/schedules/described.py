@@ -14,7 +14,7 @@ _DAILY = re.compile(r"daily at ([\d:., ]+?)(?: on ([a-z, ]+?))? in (\S+)")
 
 
 def schedule_described(description: str) -> DescribedSchedule | None:
-    """Return the schedule of ours that a description means, or None if it is of no known form.
+    """Return the built-in schedule that a description means, or None if its form is unknown.
 
     A user's own schedule may describe itself in the same words. Compare hashes to be sure.
     """

@@ -5,7 +5,7 @@ from duequeue.errors import MissingExtra
 try:
     from duequeue.server.app import Service, app_for
 except ImportError as error:  # pragma: no cover - depends on what is installed
-    raise MissingExtra("the service needs: pip install 'duequeue[server]'") from error
+    raise MissingExtra("the service needs more packages: pip install 'duequeue[server]'") from error
 
 from duequeue.server.limits import Limits
 

@@ -58,7 +58,7 @@ def check_scope(grant: Grant, scope: Scope, queue: str) -> None:
 
 
 def _refuse_other_machines(headers: Mapping[bytes, bytes], client: str | None) -> None:
-    """Refuse what another machine sends, itself or through a proxy on this one."""
+    """Refuse requests of another machine, also those through a proxy on this machine."""
     if client not in LOOPBACK:
         raise Problem(403, "forbidden", "a request from another machine needs a token")
     if any(name in headers for name in FORWARDED):
@@ -66,7 +66,7 @@ def _refuse_other_machines(headers: Mapping[bytes, bytes], client: str | None) -
 
 
 def _refuse_web_pages(headers: Mapping[bytes, bytes]) -> None:
-    """Refuse what a web page may send from a browser on this machine, which needs no token."""
+    """Refuse requests that a web page may send from a browser on this machine without a token."""
     if not _is_here(b"//" + headers.get(b"host", b"")):
         raise Problem(403, "forbidden", "without a token, the host must be localhost or 127.0.0.1")
     origin = headers.get(b"origin")

@@ -15,7 +15,7 @@ from duequeue.server.times import read_due
 from duequeue.server.tokens import Scope
 
 REASON = Parameter("reason", str, "Only burials with this text in their reason")
-CURSOR = Parameter("cursor", str, "The `next` of the page before, or the id of a burial")
+CURSOR = Parameter("cursor", str, "The `next` of the previous page, or the id of a burial")
 
 
 async def list_page(exchange: Exchange) -> None:

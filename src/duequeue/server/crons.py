@@ -74,7 +74,7 @@ async def resume(exchange: Exchange) -> None:
 
 
 async def run_now(exchange: Exchange) -> None:
-    """Put in one extra message, due now."""
+    """Offer one extra message, due now."""
     await exchange.body()
     queue, status = await _find(exchange, Scope.ADMIN)
     if await exchange.service.crons.find(queue.name, status.prefix) is None:
@@ -134,7 +134,7 @@ async def _status(queue: OpenQueue, name: str) -> CronStatus:
     for each in await queue.queue.cron.list():
         if each.prefix == name:
             return each
-    raise not_found("another request has removed the cron meanwhile")
+    raise not_found("another request has removed the cron in the meantime")
 
 
 def _shown(exchange: Exchange, queue: OpenQueue, status: CronStatus) -> wire.CronStatus:
@@ -219,7 +219,7 @@ ROUTES = (
         for verb, handle, summary in (
             ("pause", pause, "Pause a cron"),
             ("resume", resume, "Resume a cron"),
-            ("run-now", run_now, "Put in one extra message of a cron"),
+            ("run-now", run_now, "Offer one extra message of a cron"),
         )
     ),
 )

@@ -112,7 +112,9 @@ async def rotate(exchange: Exchange) -> None:
     """Sign with a new secret, and for a while with the old one too."""
     asked: SecretRotation = await exchange.decoded(SecretRotation)
     if asked.secret is not None and asked.kind is not None:
-        raise invalid("kind", "kind is for a secret that is made here; leave out one of the two")
+        raise invalid(
+            "kind", "kind applies only to a secret that the server makes; leave out kind or secret"
+        )
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.ADMIN)
         overlap = read_duration(asked.overlap, "overlap")

@@ -47,7 +47,7 @@ class Live:
             raise Problem(
                 429,
                 "too-many-waiters",
-                "too many requests wait already, of this token or in total",
+                "too many requests are already waiting, with this token or in total",
                 headers={b"retry-after": b"%d" % seconds},
             )
         self._waiters.add(waiter)

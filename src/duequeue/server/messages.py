@@ -27,7 +27,7 @@ from duequeue.server.times import instant_text_or_none, read_due
 from duequeue.server.tokens import Scope
 
 STATE = Parameter("state", wire.LiveState, "Only messages in this state")
-CURSOR = Parameter("cursor", str, "The `next` of the page before")
+CURSOR = Parameter("cursor", str, "The `next` of the previous page")
 CONFIRM = Parameter("confirm", wire.QueueName, "The queue's own name, to drop all of its messages")
 
 

@@ -22,7 +22,7 @@ _BODY_ERRORS = {408: "The body came too slowly", 413: "The body is too long"}
 _OTHER_ERRORS = {
     404: "It is not there",
     409: "It is in a state that does not allow this",
-    429: "Too many requests wait already",
+    429: "Too many requests are already waiting",
 }
 
 

@@ -41,12 +41,12 @@ def value_to_stored(value: object, type_name: str, argument: str) -> bytes:
     """Return what a store keeps of a value."""
     if type_name == TEXT:
         if not isinstance(value, str):
-            raise invalid(argument, f"{argument} must be a text, because the queue has texts")
+            raise invalid(argument, f"{argument} must be a string, because the queue holds text")
         return value.encode()
     if type_name == BYTES:
         if not isinstance(value, bytes):
             raise invalid(
-                argument, f"{argument} must be given as payload_b64, because the queue has bytes"
+                argument, f"{argument} must be given as payload_b64, because the queue holds bytes"
             )
         return value
     return encode_json(value)
@@ -61,7 +61,7 @@ def body_to_stored(body: bytes, type_name: str) -> bytes:
     try:
         return encode_json(_decode_json(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise invalid("payload", "payload is not JSON, which the queue has") from None
+        raise invalid("payload", "payload is not valid JSON, which the queue requires") from None
 
 
 def to_wire(
@@ -99,7 +99,7 @@ def _checked(data: bytes, type_name: str, argument: str) -> bytes:
         return CheckedBytes(type_name).decode(data)
     except ValueError:
         place = f"{argument}payload_b64" if argument else "payload"
-        raise invalid(place, f"{place} is not {type_name}, which the queue has") from None
+        raise invalid(place, f"{place} is not {type_name}, which the queue requires") from None
 
 
 def base64_text(data: bytes) -> str:

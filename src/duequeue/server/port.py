@@ -88,7 +88,7 @@ async def _run(
     if not given.queue:
         return await _run_on_database(exchange, given, operation, arguments)
     if given.operation in remote.HISTORY:
-        raise invalid("queue", "the history is that of the whole database, so queue must be empty")
+        raise invalid("queue", "the history covers the whole database, so queue must be empty")
     if given.operation == "count_types":
         return await exchange.service.queues.count_types(given.queue, arguments[1])
     create = may_create(exchange.grant, given.queue)
@@ -152,7 +152,7 @@ def _other_version() -> Problem:
     return Problem(
         400,
         "unknown-operation",
-        "the client and the server have different versions of DueQueue that do not go together",
+        "the client and the server have versions of DueQueue that do not work together",
     )
 
 

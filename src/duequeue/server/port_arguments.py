@@ -41,7 +41,7 @@ def check_clock(operation: Operation, arguments: tuple[Any, ...], now: int) -> N
     if "until" in given and given.get("now", now) > now + LARGEST_LEAD:
         raise invalid(
             "now",
-            "the clock of the client is more than 5 minutes ahead of the server's; set it right, "
+            "the clock of the client is more than 5 minutes ahead of the server's; correct it, "
             "or use a token with the scope admin",
         )
 
@@ -94,7 +94,7 @@ def _check_headers(text: str) -> None:
     try:
         decode_headers(text)
     except StoreError:
-        raise invalid("headers", "headers must be strings by name") from None
+        raise invalid("headers", "headers must map names to strings") from None
 
 
 def _check_number(name: str, number: int) -> None:

@@ -137,7 +137,7 @@ def _failure(error: Exception) -> Problem:
             later = {b"retry-after": b"1"}
             return Problem(503, "unavailable", "the store is unavailable", headers=later)
         case SchemaError() | MissingExtra():
-            detail = "the server is not set up right; its log has the request id"
+            detail = "the server is not configured correctly; its log has the request id"
             return Problem(500, "misconfigured", detail)
         case DueQueueError():
             return Problem(500, "store-error", "the store refused the operation")

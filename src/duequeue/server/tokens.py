@@ -74,7 +74,7 @@ def new_token(
     prefix: str = "",
     expires_at: datetime | None = None,
 ) -> tuple[str, Grant]:
-    """Draw a token, and return it with what is to be stored of it."""
+    """Draw a random token, and return it with the grant to store."""
     chosen = frozenset(scopes)
     if not chosen:
         raise ValueError("scopes must name at least one of: " + ", ".join(_scope_names()))

@@ -13,7 +13,9 @@ def judge_clock(ahead: int) -> Finding:
     text = f"The clock of the server is {words_for(abs(ahead) * MILLISECOND)} {direction} ours."
     if abs(ahead) < WORRYING_SKEW:
         return Finding(Level.OK, "clock", text)
-    advice = "Synchronise the clocks of all machines: messages are due by the clocks of consumers."
+    advice = (
+        "Synchronise the clocks of all machines, because consumers decide by theirs what is due."
+    )
     level = Level.ADVICE if abs(ahead) < BAD_SKEW else Level.PROBLEM
     return Finding(level, "clock", text, advice)
 

@@ -74,7 +74,7 @@ class DelayQueue(Closing, Generic[T]):
         return self._pending.first()
 
     def close(self) -> None:
-        """Refuse every later call, and those that wait; closing twice is fine."""
+        """Refuse every later call, and end those that wait with an error; closing twice is fine."""
         self._pending.close()
 
     def __len__(self) -> int:

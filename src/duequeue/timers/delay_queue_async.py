@@ -72,7 +72,7 @@ class AsyncDelayQueue(AsyncClosing, Generic[T]):
         return self._pending.first()
 
     async def close(self) -> None:
-        """Refuse every later call, and those that wait; closing twice is fine."""
+        """Refuse every later call, and end those that wait with an error; closing twice is fine."""
         self._pending.close()
 
     def __len__(self) -> int:

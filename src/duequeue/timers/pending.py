@@ -122,7 +122,7 @@ class Pending(Generic[T]):
         return len(self._timer)
 
     def _wake_another(self) -> None:
-        """Have another look in time for the next item, because this caller may not."""
+        """Have another caller look in time for the next item, because this one may not."""
         self.bell.ring(self._next_due())
 
     def _next_due(self) -> int:

@@ -27,7 +27,7 @@ class SimpleWheel(HashedWheel[T]):
             last = (hand + self._size + 1) * self._tick - 1
             raise ValueError(
                 f"at must be at most {last}, because this wheel has {self._size} slots of "
-                f"{self._tick} ms; take more slots, a longer tick, or another timer"
+                f"{self._tick} ms; use more slots, a longer tick, or another timer"
             )
         super()._put(tick, handle, item)
 

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Wheel(ABC, Generic[T]):
-    """A timer whose time is cut into ticks; what is due in the same tick lies together.
+    """A timer whose time is cut into ticks; items that are due in the same tick lie together.
 
         slots      …  [   ]  [ a ]  [b c]  [   ]  [ d ]  …        ahead of the hand: in no order
                         ▲

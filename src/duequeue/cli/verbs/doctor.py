@@ -61,12 +61,12 @@ def _examined(place: Place) -> Iterator[Finding]:
                 yield from examine_queue(queue, now())
         except StoreUnavailable as error:  # although the store has answered
             reason = " ".join(str(error).split())
-            advice = "See what was found about the store."
+            advice = "See the findings about the store."
             yield Finding(Level.PROBLEM, f"queue {each.name}", reason, advice)
             return
         except StoreError as error:
             reason = " ".join(str(error).split())
-            advice = "Ask again with a login that may read the queue."
+            advice = "Run this again with a login that may read the queue."
             yield Finding(Level.ADVICE, f"queue {each.name}", reason, advice)
 
 
@@ -75,7 +75,8 @@ def _examined_store(place: Place) -> Iterator[Finding]:
     session = backend.read_only_session()
     try:
         with suppress(SchemaError):  # the examination reports it
-            _run(session, backend.kinds)  # connects, which would make the clocks look different
+            # The time to connect would otherwise look like a difference of the clocks.
+            _run(session, backend.kinds)
         if not isinstance(backend, Examinable):
             yield Finding(Level.OK, "connection", f"{backend.address} answers.")
             return

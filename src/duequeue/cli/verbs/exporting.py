@@ -21,8 +21,8 @@ from duequeue.message import Snapshot
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Write the messages of a queue as lines of JSON, in due order, for `import`. Leased "
-        "messages are among them, buried ones are not. The queue stays as it is."
+        "Write the messages of a queue as lines of JSON, in due order, for `import`. This "
+        "includes leased messages, but not buried ones. The queue stays as it is."
     )
     add_queue(parser)
     add_filters(parser)
@@ -83,4 +83,4 @@ def _facts(message: Snapshot[bytes], payload_type: str) -> dict[str, Any]:
 
 def _interrupted(number: int, file: str | None) -> str:
     where = "the output" if file is None else f"{file}.partial"
-    return f"duequeue: interrupted; {where} has {counted(number, 'message')}, and not all of them"
+    return f"duequeue: interrupted; {where} has {counted(number, 'message')}, but not all of them"

@@ -18,7 +18,7 @@ LONGEST_BAR = 40
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Count the messages that fall due in the time ahead. Those that are due already count "
+        "Count the messages that will fall due. Those that are due already count "
         "in the first line, and also as overdue."
     )
     add_queue(parser)
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=timedelta(hours=1),
         metavar="DURATION",
-        help="the time that a line stands for (default: 1h)",
+        help="the time that each line covers (default: 1h)",
     )
     parser.add_argument(
         "--until",

@@ -94,11 +94,11 @@ def _offer(
                     progress.add(len(chunk))
     except BadLine as error:
         progress.end(_summary(outcomes))
-        raise ValueError(f"{error}; {_so_far(last)}: fix it and pass --skip {last}") from error
+        raise ValueError(f"{error}; {_so_far(last)}; fix it and pass --skip {last}") from error
     except KeyboardInterrupt:
         progress.end(_summary(outcomes))
         perhaps = f", and perhaps the next {CHUNK:,}" if interrupts.broke_a_step else ""
-        words = f"interrupted; {_so_far(last)}{perhaps}: to go on, pass --skip {last}"
+        words = f"interrupted; {_so_far(last)}{perhaps}; to continue, pass --skip {last}"
         print(f"duequeue: {words}", file=sys.stderr)
         return ExitCode.INTERRUPTED
     progress.end(_summary(outcomes))

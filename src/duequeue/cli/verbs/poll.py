@@ -23,7 +23,7 @@ COLUMNS = (named("key"), at("due_at", "DUE"), named("attempt", is_number=True), 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Fetch messages that are due, print them, and settle them: by default they go back into "
+        "Fetch messages that are due, print them, and settle them. By default they go back into "
         "the queue at once, and the attempt counts."
     )
     add_queue(parser)
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
         try:
             output.items(_facts(deliveries, found.payload_type), COLUMNS)
             sys.stdout.flush()
-        except BaseException:  # what nobody has read goes back
+        except BaseException:  # messages that nobody has read go back
             for delivery in deliveries:
                 delivery.release()
             raise
@@ -76,7 +76,8 @@ def run(given: argparse.Namespace) -> int:
         won = sum(settle(delivery) for delivery in deliveries)
     output.talk(f"{counted(won, 'message')} {done}")
     if won < len(deliveries):
-        output.talk(f"{counted(len(deliveries) - won, 'message')} lost: their leases had ended")
+        lost = counted(len(deliveries) - won, "message")
+        output.talk(f"{lost} not settled, because the lease had ended")
         return ExitCode.FAILED
     return ExitCode.DONE
 

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
         "Make messages due at another time. They keep their payload, headers and attempts, but a "
-        "consumer that holds one loses it."
+        "consumer that holds one loses its lease."
     )
     add_keys(parser)
     parser.add_argument(

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--history",
         action="store_true",
-        help="list what became of messages with this key, if the queue keeps a history",
+        help="list what happened to messages with this key, if the queue keeps a history",
     )
     add_output(parser, "print only the key")
     parser.set_defaults(run=run)

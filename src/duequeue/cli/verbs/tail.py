@@ -1,4 +1,4 @@
-"""`duequeue tail` follows the history of a queue: what becomes of its messages."""
+"""`duequeue tail` follows the history of a queue, which says what happened to its messages."""
 
 import argparse
 from collections.abc import Iterator
@@ -19,21 +19,21 @@ from duequeue.settled import Settled
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Print what became of the last messages, and then follow what becomes of others, until "
-        "Ctrl-C. Only programs that open the queue with history=True leave such a history."
+        "Print what happened to the last messages, and then to each further one, until Ctrl-C. "
+        "Only programs that open the queue with history=True write this history."
     )
     add_queue(parser)
     parser.add_argument("--key", help="only messages with this key")
     parser.add_argument(
         "-n", dest="number", type=positive, default=10, help="begin with N rows (default: 10)"
     )
-    parser.add_argument("--no-follow", action="store_true", help="print these rows, and end")
+    parser.add_argument("--no-follow", action="store_true", help="print these rows, and exit")
     parser.add_argument(
         "--interval",
         type=duration,
         default=timedelta(seconds=1),
         metavar="DURATION",
-        help="the time between two looks (default: 1s)",
+        help="the time between two reads of the history (default: 1s)",
     )
     add_output(parser)
     parser.set_defaults(run=run)

@@ -32,8 +32,8 @@ GO_HOME, ERASE_LINE_END, ERASE_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Show the numbers of one queue, or of every queue, until you press q or Ctrl-C. Each look "
-        "reads whole queues."
+        "Show the numbers of one queue, or of every queue, until you press q or Ctrl-C. Each "
+        "update reads whole queues."
     )
     add_queue(parser)
     parser.add_argument(
@@ -41,11 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=timedelta(seconds=2),
         metavar="DURATION",
-        help="the time between two looks (default: 2s)",
+        help="the time between two updates (default: 2s)",
     )
-    parser.add_argument("--count", type=positive, metavar="N", help="stop after N looks")
+    parser.add_argument("--count", type=positive, metavar="N", help="stop after N updates")
     parser.add_argument(
-        "--jsonl", action="store_true", help="print one JSON object per queue and look"
+        "--jsonl", action="store_true", help="print one JSON object per queue and update"
     )
     parser.set_defaults(run=run)
 
@@ -119,7 +119,7 @@ def _print_json(_: Place, look: Look) -> None:
 
 @contextmanager
 def _screen() -> Iterator[int | None]:
-    """Use the other screen of the terminal; keys come one by one, if they come from a terminal."""
+    """Use the alternate screen; keys come one by one, if standard input is a terminal."""
     before = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
     try:
         if before is not None:

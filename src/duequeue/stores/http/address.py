@@ -79,7 +79,7 @@ def _authority(scheme: str, query: str, fragment: str) -> str | None:
     options = dict(parse_qsl(query, keep_blank_values=True))
     authority = options.pop("ssl_ca", None)
     if options or fragment:
-        raise ValueError("url of a server has no options but ssl_ca; leave out the others")
+        raise ValueError("url of a server has only one option, ssl_ca; leave out the others")
     if authority is not None and scheme != "https":
         raise ValueError("url has ssl_ca, which is for https://")
     return authority
@@ -91,5 +91,7 @@ def _checked(token: str | None) -> str | None:
     if not isinstance(token, str):
         raise TypeError(f"token must be a str, not {type(token).__name__}")
     if not _TOKEN.fullmatch(token):
-        raise ValueError("token must be a text of `duequeue token create`, without spaces")
+        raise ValueError(
+            "token must be one that `duequeue token create` has printed, without spaces"
+        )
     return token

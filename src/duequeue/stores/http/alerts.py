@@ -22,7 +22,7 @@ from duequeue.stores.http.connections import Connections, send
 
 logger = logging.getLogger("duequeue.http")
 
-# One request waits this long. Proxies cut requests off that take a minute.
+# One request waits this long. Proxies cut off requests that take a minute.
 WAIT_SECONDS = 25.0
 # Some more time for the answer to arrive.
 SLACK_SECONDS = 10.0

@@ -126,8 +126,8 @@ class MemoryTable:
         """Return the earliest due time, past or future, of the entries that nobody holds."""
         self._free_ended(now)
         while (due_at := self._waiting.next_due()) is not None:
-            # To look at an entry before it is due makes a timer move ahead of the clock, so it is
-            # done only where a clock that was set back has left entries whose leases last again.
+            # Looking at an entry before it is due moves a timer ahead of the clock. So this is done
+            # only after a clock was set back, when leases that had ended may not have ended yet.
             found = self._waiting.first(due_at) if now < self._latest else None
             if found is None or found[1].leased_until <= now:
                 return due_at
@@ -136,7 +136,8 @@ class MemoryTable:
 
     def next_due(self, now: int) -> int | None:
         """Return the earliest due time after now."""
-        due = self._waiting.advance(now)  # few or none, because a poll asks when it found none
+        # These are few or none, because a poll asks only when it has found nothing.
+        due = self._waiting.advance(now)
         following = self._waiting.next_due()
         for entry in due:
             self._schedule(entry, self._waiting, entry.due_at)

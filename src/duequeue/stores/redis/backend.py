@@ -116,6 +116,6 @@ class RedisBackend:
 def _refuse(connection: object) -> NoReturn:
     raise TypeError(
         f"connection {type(connection).__name__} cannot be used, because Redis has no transactions "
-        "of a caller: offer after your own commit, or keep the queue in the database of your "
+        "of a caller; offer after your own commit, or keep the queue in the database of your "
         "transaction"
     )

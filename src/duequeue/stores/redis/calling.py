@@ -11,7 +11,7 @@ from duequeue.stores.redis.scripts import code
 
 T = TypeVar("T")
 
-# What one script handles at most. Nobody else is served meanwhile, which is some milliseconds.
+# The most that one script handles. For these few milliseconds, the server serves nobody else.
 MOST_AT_ONCE = 1000
 MOST_BYTES = 16 * 1024 * 1024
 

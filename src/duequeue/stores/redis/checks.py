@@ -18,12 +18,12 @@ CONFIRMS_FSYNC = (7, 2)
 
 _warned_of: set[str] = set()
 
-# What INFO says; it is empty if the user may not ask.
+# What INFO says; it is empty if the user may not call it.
 About: TypeAlias = dict[str, str]
 
 
 class Refusal(NamedTuple):
-    """Why a server is refused, in a clause, and the way out; it may end by itself."""
+    """Why a server is refused, and the way out; with `may_end`, the reason may end by itself."""
 
     about: str
     reason: str
@@ -64,7 +64,7 @@ def refusals(settings: RedisSettings, about: About) -> Iterator[Refusal]:
         yield Refusal(
             "server",
             "it is a replica, which takes no messages",
-            "name its primary in the url, or Sentinel, which knows it",
+            "name its primary in the url, or a Sentinel that knows the primary",
             may_end=True,
         )
     policy = about.get("maxmemory_policy", "noeviction")

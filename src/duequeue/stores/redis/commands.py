@@ -19,7 +19,7 @@ class Script(NamedTuple):
     def words(self) -> tuple[Any, ...]:
         """The command as it is sent.
 
-        Numbers are text already, because an interrupt while hiredis makes text of them is fatal.
+        Numbers are text already, because an interrupt while hiredis converts them is fatal.
         """
         arguments = [b"%d" % each if type(each) is int else each for each in self.arguments]
         return ("EVALSHA", self.code.digest, b"%d" % len(self.keys), *self.keys, *arguments)

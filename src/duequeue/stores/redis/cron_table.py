@@ -42,7 +42,7 @@ class TickNote(NamedTuple):
 
 
 class CronState(NamedTuple):
-    """What is stored of a prefix, with the version of it."""
+    """The record of a prefix, with its version."""
 
     version: int
     row: CronRow | None

@@ -1,8 +1,8 @@
 """What makes a change durable beyond the primary's memory, if the URL demands it.
 
 WAITAOF and WAIT are about the changes of their own connection. A script that is repeated after a
-lost answer may change nothing, so a small write of its own goes before them: it comes later in the
-stream of changes than everything that the script found.
+lost answer may change nothing. So a small extra write goes before them, because it comes later in
+the stream of changes than everything that the script found.
 """
 
 from collections.abc import Iterable

@@ -22,8 +22,8 @@ from duequeue.stores.redis_client.settings import RedisSettings
 
 # How other replies begin after which a later try may succeed.
 _TRANSIENT = ("NOREPLICAS", "BUSY", "MISCONF", "UNBLOCKED")
-# Another server has to be asked: this one was demoted, or no longer has the slot. Redis 6 reports
-# what fails inside a script in the middle of its words.
+# Another server has to be asked, because this one was demoted or no longer has the slot. Redis 6
+# puts an error inside a script into the middle of its message.
 _MOVED = (ReadOnlyError, AskError, ClusterDownError)
 # A host name that nobody knows will not be known at the next try either.
 _REFUSALS = ("Name or service not known", "nodename nor servname", "No address associated")
@@ -38,7 +38,7 @@ def translate(
         words = f"no answer within {min(seconds, ANSWER_WITHIN):.3g} s"
     if is_full(error):
         words = (
-            "it is full (maxmemory), so it takes no new messages, while those that it has can be "
+            "it is full (maxmemory), so it takes no new messages; those that it has can still be "
             f"polled, settled and dropped: {words}"
         )
     kind = StoreUnavailable if is_transient(error) else StoreError

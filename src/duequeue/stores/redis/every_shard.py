@@ -30,7 +30,7 @@ class EveryShard:
         return side_by_side([operation(store) for store in self.stores])
 
     def parts(self, operation: Callable[[RedisStore, Shard], Steps[T]]) -> Steps[dict[int, T]]:
-        """Run an operation on all shards that depends on the shard."""
+        """Run on each shard an operation that depends on the shard."""
         numbered = dict(enumerate(self.shards))
         return self.each(numbered, lambda number, shard: operation(self.stores[number], shard))
 

@@ -44,7 +44,7 @@ def examine(
 def judge_server(settings: RedisSettings, about: About, now: int) -> list[Finding]:
     """Judge what a server says about itself."""
     if not about:
-        text = "This user may not ask INFO, so the server was not examined."
+        text = "This user may not call INFO, so the server was not examined."
         return [Finding(Level.ADVICE, "server", text, "Give the user the right +info.")]
     refused = [*refusals(settings, about)]
     known = {refusal.about for refusal in refused}
@@ -65,13 +65,13 @@ def judge_memory(about: About) -> Finding:
     """Judge how much of the memory is in use."""
     used, limit = int(about["used_memory"]), int(about.get("maxmemory", "0"))
     most = limit or int(about.get("total_system_memory", "0"))
-    name = "maxmemory" if limit else "the machine"
+    name = "maxmemory is" if limit else "the machine has"
     if not most:
         return Finding(Level.OK, "memory", f"{used / 1e6:,.1f} MB are in use.")
-    text = f"{used / 1e6:,.1f} MB are in use, and {name} has {most / 1e6:,.1f} MB."
+    text = f"{used / 1e6:,.1f} MB are in use, and {name} {most / 1e6:,.1f} MB."
     if used < NEARLY_FULL * most:
         return Finding(Level.OK, "memory", text)
-    advice = "Raise maxmemory, or drain the queues: on a full server every offer fails."
+    advice = "Raise maxmemory, or drain the queues. On a full server, every offer fails."
     return Finding(Level.PROBLEM if used >= most else Level.ADVICE, "memory", text, advice)
 
 
@@ -86,13 +86,13 @@ def judge_file(settings: RedisSettings, about: About) -> Finding:
         return Finding(Level.ADVICE, name, text, advice)
     sync = about.get("appendfsync")
     if sync is None:
-        text = "This user may not ask how often the append-only file is synchronized."
+        text = "This user may not read how often the append-only file is synchronized."
         return Finding(Level.ADVICE, name, text, "Give the user the right +config|get.")
     if sync != "no":
         return Finding(Level.OK, name, f"The server writes one, and appendfsync is {sync}.")
     advice = "Set appendfsync to everysec or always."
     if settings.durable is Durable.FSYNC:
-        text = "appendfsync is no, so nothing confirms what durable=fsync in the url waits for."
+        text = "appendfsync is no, so nothing confirms the sync that durable=fsync waits for."
         return Finding(Level.PROBLEM, name, text, advice)
     text = "appendfsync is no, so a crash of the machine may lose the last half minute."
     return Finding(Level.ADVICE, name, text, advice)
@@ -100,7 +100,7 @@ def judge_file(settings: RedisSettings, about: About) -> Finding:
 
 def judge_writing(about: About) -> Iterator[Finding]:
     """Judge whether the server could write its files when it last tried."""
-    advice = "Look at its log and its disk: until it can write, it may refuse every offer."
+    advice = "Look at its log and its disk. Until it can write, it may refuse every offer."
     files = {"aof_last_write_status": "append-only file", "rdb_last_bgsave_status": "snapshot"}
     for name, what in files.items():
         if about.get(name, "ok") != "ok":
@@ -114,7 +114,7 @@ def judge_writing(about: About) -> Iterator[Finding]:
 def judge_cluster(reply: bytes | None) -> Finding:
     """Judge whether a cluster serves all slots, as one of its nodes sees it."""
     if reply is None:
-        text = "This user may not ask for the state of the cluster."
+        text = "This user may not read the state of the cluster."
         return Finding(Level.ADVICE, "cluster", text, "Give the user the right +cluster|info.")
     about = parse(reply)
     state, served = about.get("cluster_state"), int(about.get("cluster_slots_ok", "0"))

@@ -65,8 +65,8 @@ class RedisHistoryTable:
     def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Count the rows, then remove them, a thousand in each script.
 
-        Ids only grow, so no row comes between two ids that were counted. A row that somebody else
-        removes meanwhile is one that was to be removed.
+        Ids only grow, so no row comes between two ids that were counted. If somebody else
+        removes a row in the meantime, it is one that was to be removed.
         """
         all_keys = yield from self._all_keys()
         counted: list[DayBounds] = []
@@ -101,7 +101,7 @@ class RedisHistoryTable:
         return sorted(rows, key=lambda row: (-row.burials, -row.last_at))[:limit]
 
     def scheduled(self, now: int, until: int) -> HistorySteps[list[ScheduledHour]]:
-        """Count by hour on the server what is free, and here what is leased."""
+        """Count the free messages by hour on the server, and the leased ones here."""
         found: list[ScheduledHour] = []
         for keys in (yield from self._all_keys()):
             caller = Caller(keys)

@@ -18,8 +18,8 @@ class SeenLease(NamedTuple):
 class Leases:
     """The leases that were seen so far, in the order of their ends.
 
-    What is claimed or extended in the meantime ends later than what was seen, so it is seen too,
-    unless its lease is shorter than that of others.
+    A lease that begins or is extended in the meantime ends later than those that were seen. So it
+    is seen too, unless it is shorter than others.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -28,7 +28,7 @@ class Leases:
         self.last: tuple[Word, Word] = ("", "")
 
     def see_all(self) -> Steps[None]:
-        """Go on to the end."""
+        """Read the leases up to the last one."""
         count = MOST_AT_ONCE
         while count == MOST_AT_ONCE:
             reply = yield self._caller.script("leases", (*self.last, MOST_AT_ONCE))

@@ -81,11 +81,11 @@ class SharedLines:
             line.close()
 
     def channel_for(self, kind: str) -> str:
-        """Return the channel that a look without success enters; "" if nobody ever waited here."""
+        """Return the channel that an unsuccessful look enters; "" if nobody ever waited here."""
         return self._channel if kind in self._listening else ""
 
     def enter_again(self, kind: str) -> None:
-        """After a look took this process out: have one of those who still wait here look."""
+        """Have one of those who still wait here look, after a look took this process out."""
         if self.waits.any(kind):
             self._alert(kind, AT_ONCE)
 
@@ -107,7 +107,7 @@ class SharedLines:
                 self._note_unsent(settings, kind, due_at, takes_out=takes_out)
 
     def pass_on(self, settings: RedisSettings, kind: str) -> None:
-        """Have another process look, for a wake-up for which nobody here has looked."""
+        """Pass a wake-up on to another process, because nobody here has looked since."""
         self.notify(settings, kind, AT_ONCE, takes_out=True)
 
     def listen(self, settings: RedisSettings, kind: str) -> None:

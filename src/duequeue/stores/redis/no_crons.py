@@ -38,5 +38,5 @@ class NoCrons:
 def _refuse() -> NoReturn:
     raise StoreError(
         "a queue with shards in its url has no crons, because a tick must be in the same slot as "
-        "what is known of its cron; let the crons be in a queue without shards"
+        "the record of its cron; keep the crons in a queue without shards"
     )

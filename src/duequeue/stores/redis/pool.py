@@ -1,7 +1,7 @@
 """The connections of one process to one Redis, which its blocking queues share.
 
 No interrupt, such as Ctrl-C or the exception of a signal handler, leaves the pool locked or short
-of a connection: a permit that nobody gives back is replaced, and a connection that nobody gives
+of a connection. A permit that nobody gives back is replaced, and a connection that nobody gives
 back is garbage, which closes it.
 """
 

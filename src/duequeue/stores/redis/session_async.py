@@ -37,8 +37,8 @@ UNDO_WITHIN = 1.0
 class LoopConnection:
     """The connection of one event loop, which closes with the last session.
 
-    What waits for a disk or a replica would keep the others waiting too, so it has a connection of
-    its own meanwhile. There are at most `pool_size` of these.
+    A call that waits for a disk or a replica would keep the others waiting too, so it gets its own
+    connection for that time. There are at most `pool_size` of these.
     """
 
     def __init__(self, settings: RedisSettings) -> None:

@@ -3,9 +3,9 @@
 A key is always in the same shard. What happens in one shard is atomic; what happens in several is
 not, so a batch of offers may be stored in part when a node fails in the middle of it.
 
-A poll takes the messages that are due first, over all shards: it first reads the due times at the
-front of each. Messages that are due at the same millisecond come in the order of their insertion
-only if they are in the same shard, and another poll that runs meanwhile may change what is first.
+A poll takes the messages that are due first, over all shards. So it first reads the due times at
+the front of each. Messages that are due at the same millisecond come in insertion order only if
+they are in the same shard. Another poll at the same time may change which messages are first.
 """
 
 from collections import Counter
@@ -178,7 +178,7 @@ class ShardedStore:
         return nsmallest(selection.limit, merged, key=lambda each: (each.message.due_at, each.id))
 
     def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:
-        """Do it where it is."""
+        """Reschedule it where it is."""
         return self._every.of(key).reschedule(key, due_at, now)
 
     def drop(self, key: str, now: int, *, sender: str | None = None) -> Steps[bool]:
@@ -227,7 +227,7 @@ class ShardedStore:
         yield from ()
 
     def announce(self, due_at: int) -> None:
-        """Note it in every shard."""
+        """Announce it to every shard."""
         for store in self._every.stores:
             store.announce(due_at)
 

@@ -87,7 +87,7 @@ def leases_by_shard(leases: Iterable[Lease], shards: int) -> dict[int, list[Leas
 
 
 def settled_by_shard(settled: Iterable[Settled], shards: int) -> dict[int, list[Settled]]:
-    """Do the same with what has a lease."""
+    """Do the same with items that have a lease."""
     found: dict[int, list[Settled]] = {}
     for each in settled:
         number, shard = divmod(each.lease.id, shards)

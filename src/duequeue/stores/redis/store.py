@@ -81,7 +81,7 @@ class RedisStore:
     ) -> Steps[list[OfferOutcome]]:
         """Store all records in one script, which also wakes a process that waits.
 
-        If they replace more than 16 MiB, it stores the first of them, and further scripts the rest.
+        If they replace more than 16 MiB, it stores the first ones, and more scripts store the rest.
         """
         found: list[OfferOutcome] = []
         while len(found) < len(records):
@@ -112,7 +112,7 @@ class RedisStore:
                 if isinstance(error, CancelledError):
                     if channel:
                         self._lines.enter_again(self._caller.kind)
-                    # What was leased would wait for its lease to end.
+                    # Otherwise, the leased messages would wait for their leases to end.
                     undo = (token, until, self._caller.kind)
                     yield Undo(self._caller.script("undo_claim", undo))
                 raise
@@ -220,7 +220,7 @@ class RedisStore:
         return stored(content, *about) if len(about) > 1 else burial(content, *about)
 
     def listed(self, selection: Selection, now: int) -> Steps[list[ListedMessage]]:
-        """Merge what waits with what is leased."""
+        """Merge the messages that wait with those that are leased."""
         return listed(self._caller, selection, now)
 
     def reschedule(self, key: str, due_at: int, now: int) -> Steps[bool]:  # noqa: ARG002 - the port's signature
@@ -252,7 +252,7 @@ class RedisStore:
         return DueCounts(overdue, dict(zip(numbers[::2], numbers[1::2], strict=True)))
 
     def next_due(self, now: int) -> Steps[int | None]:
-        """Look behind what is due."""
+        """Look behind the messages that are due."""
         return _instant((yield self._caller.script("next_due", (now,))))
 
     def earliest_due(self, now: int) -> Steps[int | None]:

@@ -23,7 +23,7 @@ class ClusterConnection:
         self._settings = settings
         self._map = shared_map(settings)
         self._nodes: dict[Server, Connection] = {}
-        # What was sent and not answered yet. What has no key waits for the answer before it.
+        # Commands without an answer yet. One without a key waits for the answer before it.
         self._unanswered: deque[tuple[Server | None, tuple[Any, ...]]] = deque()
         self._last: Server | None = None
 

@@ -13,7 +13,7 @@ from redis.exceptions import AskError, MovedError
 from duequeue.stores.redis_client.servers import Server, slot_of
 from duequeue.stores.redis_client.settings import RedisSettings
 
-# A slot on the move answers with one redirection or two; more would be a circle.
+# A slot that is moving causes one redirection or two; more would be a circle.
 MOST_REDIRECTIONS = 5
 
 # Commands without a key. They are about the command before them, and go to the same node.
@@ -21,7 +21,7 @@ _KEYLESS = {"CLUSTER", "CONFIG", "INFO", "PING", "SCRIPT", "WAIT", "WAITAOF"}
 
 
 class Redirection(NamedTuple):
-    """Where a node says that a command belongs; with `asks`, only if it is asked for first."""
+    """Where a node says that a command belongs; with `asks`, ASKING has to be sent first."""
 
     server: Server
     asks: bool
@@ -30,8 +30,8 @@ class Redirection(NamedTuple):
 class ClusterMap:
     """What the connections of a process know of one cluster.
 
-    It has no lock: each change is a single assignment, and what two threads lose of each other's
-    changes, the nodes say again.
+    It needs no lock, because each change is a single assignment. If two threads overwrite each
+    other's changes, the nodes send the same redirections again.
     """
 
     def __init__(self, servers: Iterable[Server]) -> None:
@@ -49,8 +49,8 @@ class ClusterMap:
         return self._servers[0]
 
     def redirected(self, asked: Server, error: AskError) -> Redirection:
-        """Note what a node said about a slot; while that is on the move, it may come back."""
-        # A node that does not know its own name leaves it out: it is reached as this one was.
+        """Note what a node said about a slot; a slot that is still moving is not noted."""
+        # A node without a name of its own has the host of the node that was asked.
         server = Server(error.host or asked.host, int(error.port))
         if server not in self._servers:
             self._servers = (*self._servers, server)

@@ -18,7 +18,7 @@ from duequeue.stores.redis_client.settings import RedisSettings, Way
 
 
 class AsyncConnection(Protocol):
-    """What is used of an awaiting connection."""
+    """The methods of an awaiting connection that are used."""
 
     async def send_command(self, *args: Any) -> None:
         """Send a command."""
@@ -105,5 +105,5 @@ def refuse_replica(role: Any) -> None:
     """Raise if a server that was named as the primary no longer is."""
     if role[0] != b"master":
         raise LostConnection(
-            "Sentinel named a server that takes no writes: a failover is under way"
+            "Sentinel named a server that takes no writes, because a failover is under way"
         )

@@ -29,7 +29,7 @@ class Packer:
 
 
 class Connection(Protocol):
-    """What is used of a blocking connection."""
+    """The methods of a blocking connection that are used."""
 
     def send_command(self, *args: Any) -> None:
         """Send a command; several may be sent before the first answer is read."""

@@ -1,7 +1,7 @@
 """Wake-ups through Redis for another store, whose database cannot send them itself.
 
-Every process that waits hears every note on one channel. Databases may share a Redis: a note about
-a queue of the same name in another database causes a look that finds nothing.
+Every process that waits hears every note on one channel. Databases may share a Redis, because a
+note about a queue of the same name in another database only causes a look that finds nothing.
 """
 
 import os

@@ -55,7 +55,7 @@ def judge_plan(*, walks_index: bool) -> Finding:
     if walks_index:
         return Finding(Level.OK, "poll plan", "A poll walks the index of due times.")
     text = "A poll does not walk the index of due times, so it reads more than it returns."
-    advice = "See whether duequeue_message_due is there, and who changed the session settings."
+    advice = "Check that duequeue_message_due exists, and what has changed the session settings."
     return Finding(Level.PROBLEM, "poll plan", text, advice)
 
 
@@ -65,5 +65,5 @@ def judge_transactions(rows: list[Row]) -> list[Finding]:
     text = f"The oldest open transaction began {words_for(seconds * 1000 * MILLISECOND)} ago."
     if seconds < LONG_TRANSACTION:
         return [Finding(Level.OK, "transactions", text)]
-    advice = "End it: as long as it is open, deleted messages cannot be cleaned up."
+    advice = "End it, because deleted messages cannot be cleaned up while it is open."
     return [Finding(Level.ADVICE, "transactions", text, advice)]

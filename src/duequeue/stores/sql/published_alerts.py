@@ -22,5 +22,5 @@ def published_alerts(url: str | None) -> OpenAlerts | None:
         settings = RedisSettings.from_url(url)
     except ValueError as error:
         words = str(error).removeprefix("url ")
-        raise ValueError(f"alerts in the url is the url of a Redis, which {words}") from None
+        raise ValueError(f"alerts in the url must be the url of a Redis, which {words}") from None
     return lambda kind, on_alert: PublishedAlerts(settings, kind, on_alert)

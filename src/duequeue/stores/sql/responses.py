@@ -8,8 +8,8 @@ from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.settling import BY_FUNCTION
 from duequeue.stores.sql.wakeup_note import AnsweredNote
 
-# Expired responses are deleted before every so many that are written, and at most twice as many at
-# a time. So they cannot pile up, and nobody has to look for them otherwise.
+# Expired responses are deleted once for this many that are written, and at most twice as many at a
+# time. So they cannot pile up, and nothing else has to look for them.
 SWEEP_EVERY = 100
 
 

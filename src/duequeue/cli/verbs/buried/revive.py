@@ -45,7 +45,9 @@ def run(given: argparse.Namespace) -> int:
     with open_raw(given) as queue:
         if not given.all:
             revive = partial(queue.revive, due=given.due, id=given.id)
-            return for_each_key(given, output, revive, "revived", "is not buried, or is live")
+            return for_each_key(
+                given, output, revive, "revived", "is not buried, or is already in the queue"
+            )
         number = queue.revive_all(given.reason, given.due)
     output.items([{"queue": queue.name, "revived": number}], COLUMNS, key="revived")
     return ExitCode.DONE if number else ExitCode.NOTHING_FOUND

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", type=positive, default=10, dest="number", help="how many (default: 10)"
     )
     parser.add_argument(
-        "--zone", default="UTC", help="the zone of the expression, and of what is shown"
+        "--zone", default="UTC", help="the time zone of the expression and of the output"
     )
     add_queue(parser, required=False)
     add_output(parser, "print only the times")

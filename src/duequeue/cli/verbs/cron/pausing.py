@@ -23,8 +23,8 @@ def add_pause(parser: argparse.ArgumentParser) -> None:
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of resume."""
     parser.description = (
-        "Let the ticks of a paused cron go on. The nodes that have installed it create them within "
-        "a minute. Ticks that fell into the pause are not made up for."
+        "Let a paused cron tick again. The nodes that have installed it create them within "
+        "a minute. Ticks whose time passed during the pause are skipped."
     )
     _add(parser)
     parser.set_defaults(run=run_resume)
@@ -36,7 +36,7 @@ def run_pause(given: argparse.Namespace) -> int:
     with open_raw(given) as queue:
         if not queue.cron.pause(given.prefix):
             installed(queue, given.prefix)
-            output.talk(f"{given.prefix!r} was paused already")
+            output.talk(f"{given.prefix!r} was already paused")
     output.items([{"prefix": given.prefix, "state": "paused"}], COLUMNS, key="prefix")
     return ExitCode.DONE
 

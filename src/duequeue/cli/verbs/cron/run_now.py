@@ -1,4 +1,4 @@
-"""`duequeue cron run-now` puts in one extra message of a cron, due now."""
+"""`duequeue cron run-now` offers one extra message of a cron, due now."""
 
 import argparse
 
@@ -15,7 +15,7 @@ from duequeue.cron.running_now import run_now_key
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Put in one extra message of a cron, due now, with the payload and headers of its next "
+        "Offer one extra message of a cron, due now, with the payload and headers of its next "
         "tick in the queue. The ticks themselves stay as they are."
     )
     parser.add_argument("prefix", help="the prefix of the cron, as `cron ls` shows it")
@@ -30,10 +30,10 @@ def run(given: argparse.Namespace) -> int:
         cron = installed(queue, given.prefix)
         tick = next(ticks_in(queue, cron), None)
         if tick is None:
-            reason = "it is paused" if cron.paused else "no node has put one in"
+            reason = "it is paused" if cron.paused else "no node has offered one"
             raise NothingFound(
                 f"cron {given.prefix!r} has no tick in the queue whose payload could be used, "
-                f"because {reason}: offer the message yourself"
+                f"because {reason}; offer the message yourself"
             )
         key = run_now_key(given.prefix, now())
         queue.offer(key, tick.payload, replace=False, headers=tick.headers or None)

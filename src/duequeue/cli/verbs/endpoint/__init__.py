@@ -1,4 +1,4 @@
-"""`duequeue endpoint` looks after the endpoints that messages are posted to."""
+"""`duequeue endpoint` defines, lists and removes the endpoints that messages are posted to."""
 
 import argparse
 
@@ -8,8 +8,8 @@ from duequeue.cli.verbs.endpoint import defining, ls, removing, rotating, switch
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add its commands."""
     parser.description = (
-        "Look after the endpoints of a database or a server. `duequeue push` and `duequeue serve` "
-        "post messages to endpoints when the messages are due."
+        "Define, list or remove the endpoints of a database or a server. `duequeue push` and "
+        "`duequeue serve` post messages to endpoints when the messages are due."
     )
     commands = parser.add_subparsers(metavar="command", required=True)
     ls.add_arguments(commands.add_parser("ls", help="list the endpoints and their states"))

@@ -18,9 +18,9 @@ _PASSED_ON = ("type", "timeout", "concurrency", "rate", "attempts", "keep", "def
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Define where the messages of a queue are posted to, or change it. What a change leaves "
-        "out goes back to its default, except for the secret and --default. A new endpoint "
-        "without a secret gets one, which is printed once."
+        "Define where the messages of a queue are posted to, or change it. Options that a change "
+        "leaves out go back to their defaults, except for the secret and --default. A new "
+        "endpoint without a secret gets one, which is printed once."
     )
     parser.add_argument("id", help="the id of the endpoint, such as shop")
     parser.add_argument("endpoint_url", metavar="url", help="the URL to which messages are posted")
@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many calls may run at a time (default: 10)",
     )
     parser.add_argument(
-        "--rate", metavar="RATE", help="the most calls, such as 5/s or 100/m (default: no limit)"
+        "--rate",
+        metavar="RATE",
+        help="the highest call rate, such as 5/s or 100/m (default: no limit)",
     )
     parser.add_argument(
         "--attempts",
@@ -60,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--default",
         action=argparse.BooleanOptionalAction,
-        help="whether it gets the messages that name no endpoint (default: if no other one does)",
+        help="whether it gets the messages that name no endpoint (default: if no other does)",
     )
     add_output(parser, "print only the secret, if it is new")
     parser.set_defaults(run=run)

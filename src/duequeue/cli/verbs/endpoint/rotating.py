@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("id", help="the id of the endpoint, as `endpoint ls` shows it")
     add_place(parser)
-    parser.add_argument("--overlap", metavar="DURATION", help="how long both sign (default: 24h)")
+    parser.add_argument(
+        "--overlap", metavar="DURATION", help="how long both secrets sign (default: 24h)"
+    )
     add_secret(parser)
     parser.add_argument(
         "--kind",

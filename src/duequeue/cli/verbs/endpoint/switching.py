@@ -33,7 +33,7 @@ def run_enable(given: argparse.Namespace) -> int:
 
 def run_disable(given: argparse.Namespace) -> int:
     """Disable the endpoint."""
-    return _switch(given, "disable", {"reason": given.reason}, "disabled", "was disabled already")
+    return _switch(given, "disable", {"reason": given.reason}, "disabled", "was already disabled")
 
 
 def _switch(given: argparse.Namespace, verb: str, body: object, state: str, otherwise: str) -> int:

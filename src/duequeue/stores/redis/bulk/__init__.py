@@ -2,5 +2,5 @@
 
 Nothing here takes more than a thousand messages in one script, because nobody else is served while
 a script runs. So a batch is not one transaction: it becomes visible a thousand messages at a time,
-and what was interrupted goes on where it stopped when it is tried again.
+and a batch that was interrupted continues where it stopped when it is tried again.
 """

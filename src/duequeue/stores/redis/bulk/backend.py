@@ -32,7 +32,9 @@ class BulkRedisBackend:
     def __init__(self, url: str) -> None:
         self._settings = RedisSettings.from_url(url)
         if self._settings.shards > 1:
-            raise ValueError("url has shards, and a queue in shards takes no whole batches")
+            raise ValueError(
+                "url has shards, but a queue that is divided into shards takes no whole batches"
+            )
         self._lines = shared_lines.get(self._settings.place)
 
     def bulk_session(self) -> Session:

@@ -1,8 +1,8 @@
 """Reads all messages of a kind, page by page.
 
 Redis has no snapshots. Each page shows a moment of its own, so a message that moves or changes
-meanwhile is read as it is when its page is. A message that is there from the beginning to the end
-is read, and no key is read twice.
+during the read appears as it is when its page is read. A message that is there from the beginning
+to the end is read, and no key is read twice.
 """
 
 from collections.abc import Generator, Iterator

@@ -20,7 +20,7 @@ from duequeue.stores.redis.store import RedisStore
 
 
 class Known(NamedTuple):
-    """What is stored of a micro-batch, beside its messages; an open one is not complete yet."""
+    """The record of a micro-batch, without its messages; an open one is not complete yet."""
 
     is_open: bool
     slice_size: int
@@ -105,7 +105,7 @@ class RedisStreams:
         return acked
 
     def first_batch(self, consumer: str) -> Steps[StreamBatch | None]:
-        """Read what is stored of the batches."""
+        """Read the records of the batches."""
         for sequence, known in (yield from self._batches(consumer)).items():
             return known.batch(sequence)
         return None

@@ -1,9 +1,9 @@
 -- keys: waiting leased ended messages states
 -- args: now sender kind most_bytes
 -- uses: ids states held fitting history responses
--- The rest: id, token, when it was delivered, time of the handler, response, when that expires.
--- Returns 1 or 0 for each: whether it was held, and is gone. A history reads the messages; then
--- these are the first that fit.
+-- The rest: id, token, when it was delivered, time of the handler, response, and when that expires.
+-- Returns 1 for each message that was held and is now gone, and 0 for each other one. With a history,
+-- the script reads the messages, and handles only the first ones that fit.
 local ids, keys, members, about = {}, {}, {}, {}
 local won = held(6, function(id, attempts, _, key, at)
   local n = #ids + 1

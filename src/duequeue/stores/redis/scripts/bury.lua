@@ -2,8 +2,8 @@
 -- args: now kind_number sender kind most_bytes
 -- uses: ids states held fitting history responses
 -- The rest: id, token, attempts, reason, when it was delivered, time of the handler, and when the
--- reason no longer stands in place of a response. Returns 1 or 0 for each of the first that fit.
--- Numbers of burials are unique among all kinds.
+-- reason no longer stands in place of a response. Handles the first messages that fit, and returns 1
+-- for each that was held, and 0 for each other one. Numbers of burials are unique among all kinds.
 local ids, keys, members, about, texts, times, names = {}, {}, {}, {}, {}, {}, {}
 local refusals = {}
 local number = tonumber(call('GET', last_burial) or '0')

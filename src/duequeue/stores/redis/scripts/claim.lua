@@ -1,8 +1,9 @@
 -- keys: waiting leased ended messages states listeners responses
 -- args: limit now lease_end token most_bytes channel kind
 -- uses: ids states clock fitting wake listen
--- Returns false to be called again, else member, content, due time and attempt of each. If there are
--- any and a channel is given, the last word is whether the channel was taken out.
+-- Returns false if it has to be called again, or else member, content, due time and attempt of each
+-- message. If there are any and a channel is given, the last word is whether the channel was taken out
+-- of the listeners.
 if not set_clock(now) then return false end
 local found = call('ZRANGEBYSCORE', waiting, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
 if #found == 0 then

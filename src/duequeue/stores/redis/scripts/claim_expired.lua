@@ -1,7 +1,7 @@
 -- keys: waiting leased ended messages states
 -- args: limit now lease_end token most_bytes
 -- uses: ids states clock fitting forget_responses
--- Returns false to be called again, else id, key and attempts of each.
+-- Returns false if it has to be called again, or else id, key and attempts of each message.
 if not set_clock(now) then return false end
 local due = call('ZRANGEBYSCORE', waiting, '-inf', now, 'LIMIT', 0, limit)
 local ids, keys = {}, {}

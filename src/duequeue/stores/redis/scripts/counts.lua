@@ -1,7 +1,7 @@
 -- keys: waiting leased buried_at
 -- args: now
 -- uses: ids states clock
--- Returns false to be called again.
+-- Returns false if it has to be called again.
 if not set_clock(now) then return false end
 local oldest = call('ZRANGEBYSCORE', waiting, '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1)
 local nearest = call('ZRANGEBYSCORE', waiting, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -1,7 +1,7 @@
 -- keys: ticks messages states
 -- uses: states ticks
--- The rest: prefix and configuration. Returns for each the instant of the next tick, which is the
--- first undelivered one of the configuration, and of the last one that is not undelivered.
+-- The rest: prefix and configuration. For each, it returns the instant of the next tick, which is the
+-- first undelivered one of the configuration, and the instant of the last tick that was claimed or is gone.
 local reply = {}
 for i = rest, #ARGV, 2 do
   local prefix, config, next_at, last_at = ARGV[i], ARGV[i + 1], '', ''

@@ -1,8 +1,8 @@
 -- keys: crons ticks forgotten messages states
 -- args: prefix config
 -- uses: states ticks
--- Returns the row or '', and until when ticks of the configuration are forgotten or ''. Then of
--- each note: its configuration, instant and key, and whether the message is undelivered (2), live
+-- Returns the row or '', and until when ticks of the configuration are forgotten or ''. For each note,
+-- it then returns its configuration, instant and key, and whether the message is undelivered (2), live
 -- (1) or gone (0).
 local reply = {call('HGET', crons, prefix) or '',
   call('HGET', forgotten, prefix .. '\0' .. config) or ''}

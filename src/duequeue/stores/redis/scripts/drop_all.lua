@@ -1,8 +1,8 @@
 -- keys: waiting leased ended messages states responses response_ends
 -- args: now most_bytes
 -- uses: ids states fitting history
--- Returns how many it dropped, and whether there may be more: with a history, a thousand at a time,
--- or as many as fit.
+-- Returns how many it dropped, and whether there may be more. With a history, it drops a thousand at a
+-- time, or as many as fit.
 call('UNLINK', responses, response_ends)
 if not rows then
   local total = call('HLEN', messages)

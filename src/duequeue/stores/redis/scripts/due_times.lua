@@ -1,7 +1,7 @@
 -- keys: waiting leased ended states
 -- args: limit now
 -- uses: ids states clock
--- Returns false to be called again, else the due times of the first messages that are due.
+-- Returns false if it has to be called again, or else the due times of the first messages that are due.
 if not set_clock(now) then return false end
 local found = call('ZRANGEBYSCORE', waiting, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
 local dues = {}

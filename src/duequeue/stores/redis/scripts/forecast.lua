@@ -1,8 +1,8 @@
 -- keys: waiting
 -- args: now begins_at length till
 -- uses: ids states clock
--- Returns false to be called again, else how many are due, then each bucket with its number of
--- messages. Empty buckets cost nothing, because the next message names the next bucket.
+-- Returns false if it has to be called again, or else how many messages are due, and then each bucket
+-- with its number of messages. Empty buckets cost nothing, because the next message names the next bucket.
 if tonumber(length) <= 0 then return redis.error_reply('ERR buckets must have a positive length') end
 if not set_clock(now) then return false end
 local reply, from = {call('ZCOUNT', waiting, '-inf', now)}, '(' .. now

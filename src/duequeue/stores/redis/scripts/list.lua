@@ -1,10 +1,11 @@
 -- keys: waiting leased messages states
 -- args: now after_due after_id due_until with_free with_leased prefix limit most_bytes lease_end lease_id seen_due seen_id
 -- uses: ids states clock places leases_after
--- The rest: ids of leases up to the one with that end and id, in due order; if these are not all, up
--- to the place of `seen_due` and `seen_id`. Later leases are looked up. Returns false to be called
--- again, or {} if there are more than a thousand of them. Else a place to go on after, as due time and
--- id, or '' and '' at the end; then id, key, content, due time, end of the lease or '', attempts of each.
+-- The rest: ids of leases up to the one with `lease_end` and `lease_id`, in due order. If these are not
+-- all, they reach up to the place of `seen_due` and `seen_id`. Later leases are looked up. Returns false
+-- if it has to be called again, or {} if more than a thousand leases are later. Otherwise it returns the
+-- due time and the id after which to continue, or '' and '' at the end. Then come id, key, content, due
+-- time, end of the lease or '', and attempts of each message.
 if not set_clock(now) then return false end
 local most, last_due, size = tonumber(limit), tonumber(due_until), #prefix
 local chosen = {}

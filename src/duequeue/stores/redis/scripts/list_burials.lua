@@ -1,8 +1,8 @@
 -- keys: burials buried_at buried_keys
 -- args: after_at after_number until_at until_number reason limit most_bytes brief
 -- uses: ids places burials
--- Returns a place to go on after, as time and number, or '' and '' at the end; then number and
--- text of each burial, or only its key. A thousand are looked at, or `most_bytes`.
+-- Returns the time and the number after which to continue, or '' and '' at the end. Then come number
+-- and text of each burial, or only its key. Looks at a thousand burials, or at `most_bytes` of them.
 local rank = rank_after(buried_at, after_at, tonumber(after_number), marked_id)
 local last = rank_after(buried_at, until_at, tonumber(until_number), marked_id) - 1
 local reply, bytes = {'', ''}, 0

@@ -1,7 +1,7 @@
 -- keys: kinds
 -- args: kind layout
--- Returns the number of a kind, where a new one gets the next, and the layout of the keys. That is
--- under the empty name, and is written once.
+-- Returns the number of a kind and the layout of the keys. A new kind gets the next number. The layout
+-- is stored under the empty name, and is written once.
 local found = call('HGET', kinds, '')
 if found and found ~= layout then return {0, tonumber(found)} end
 local number = call('HGET', kinds, kind)

@@ -1,9 +1,9 @@
 -- keys: waiting leased ended messages states
 -- args: now outcome most_bytes
 -- uses: ids states held fitting history
--- The rest: id, token, when it was delivered, time of the handler, attempts if not those stored.
--- Returns 1 or 0 for each: whether it was held, and is gone. A history reads the messages; then
--- these are the first that fit.
+-- The rest: id, token, when it was delivered, time of the handler, and attempts if they differ from
+-- the stored ones. Returns 1 for each message that was held and is now gone, and 0 for each other one.
+-- With a history, the script reads the messages, and handles only the first ones that fit.
 local ids, keys, members, about = {}, {}, {}, {}
 local won = held(5, function(id, attempts, _, key, at)
   local n = #ids + 1

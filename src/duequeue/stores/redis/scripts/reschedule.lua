@@ -1,7 +1,7 @@
 -- keys: waiting leased ended messages states
 -- args: key due
 -- uses: ids states
--- Returns whether the message is due then.
+-- Returns whether the message was found and is now due at the given time.
 local content = call('HGET', messages, key)
 if not content then return 0 end
 local _, _, id, expires = find(content, '^(%d+) %-?%d+ (%S+) ')

@@ -7,6 +7,7 @@ if call('HEXISTS', messages, key) == 0 then
   local _, _, expires = find(found, '^%-?%d+ (%-?%d+) ')
   if expires and tonumber(expires) <= tonumber(now) then found = 0 end
 end
--- A process that found nothing waits for wake-ups. A full server may refuse that; then it looks.
+-- A process that found nothing waits for wake-ups. A full server may refuse that. The process then
+-- finds the response at its regular looks.
 if channel ~= '' and (found == 0 or found == 1) then redis.pcall('SADD', awaiting, channel) end
 return found

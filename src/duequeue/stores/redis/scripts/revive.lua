@@ -1,7 +1,7 @@
 -- keys: burials buried_at buried_keys
 -- args: key due tick when number
 -- uses: ids burials large revive
--- Without a number, the newest burial of the key.
+-- Without a number, it revives the newest burial of the key.
 local found = number ~= '' and mark(number) or burials_of(key, 1)[1]
 local text = found and call('HGET', burials, found)
 if not text then return 0 end

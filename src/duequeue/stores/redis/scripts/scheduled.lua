@@ -1,7 +1,7 @@
 -- keys: waiting
 -- args: now until_due hour
--- Returns hour, messages and overdue ones of each hour in which free messages are due. Overdue
--- messages count in the hour of now.
+-- Returns each hour in which free messages are due, with its numbers of messages and of overdue ones.
+-- Overdue messages count in the current hour.
 local messages, overdue, order = {}, {}, {}
 local function add(due, count)
   local instant = math.max(tonumber(due), tonumber(now))

@@ -1,5 +1,5 @@
 -- keys: messages
--- What the server that has this queue says of itself; nothing of what its user may not ask.
+-- Returns what the server that has this queue says of itself, without what its user may not read.
 local function about(section)
   local found = redis.pcall('INFO', section)
   return type(found) == 'string' and found or ''

@@ -1,7 +1,7 @@
 -- keys: rows
 -- args: before key
--- Look at a thousand rows of a day, the newest first, up to an id. Returns the id to go on before
--- or '', then id and row of each, or of each with that key.
+-- Looks at a thousand rows of a day, the newest first, from an id backwards. Returns the id before
+-- which to continue, or ''. Then come id and row of each, or of each with the given key.
 local found = call('XREVRANGE', rows, before, '-', 'COUNT', 1000)
 local reply = {#found == 1000 and found[1000][1] or ''}
 for _, each in ipairs(found) do

@@ -1,7 +1,7 @@
 -- keys: waiting leased states
 -- args: token lease_end kind
 -- uses: ids states wake
--- Give back what a claim has leased for a caller that no longer waits for the answer.
+-- Gives back the messages that a claim has leased for a caller that no longer waits for the answer.
 local found = call('ZRANGEBYSCORE', leased, lease_end, lease_end)
 local given_back, earliest = 0, nil
 for _, id in ipairs(found) do

@@ -20,10 +20,10 @@ from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 # Every statement relies on seeing what was committed before it began, and a claim on locking only
-# what it takes. Without the strict mode, a text that is too long would be cut. The limit of
-# seconds is for changes of tables, behind which everybody else would have to wait. The limit of
-# bytes is for ids that come back joined; see `statements.py`. The language is for what the server
-# says about an INSERT; see `conversation.py`.
+# the rows that it takes. Without the strict mode, a text that is too long would be cut. The
+# lock_wait_timeout limits changes of tables, because all other statements would have to wait behind
+# them. The group_concat_max_len is for ids that come back joined; see `statements.py`. The
+# lc_messages set the language of what the server says about an INSERT; see `conversation.py`.
 SETTINGS = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1",

@@ -293,13 +293,13 @@ class Conversation:
         yield packet
 
     def _wait_of(self, command: QueryEach) -> int | None:
-        """Return for how many seconds an offer in a hurry waits for locked rows; else None."""
+        """Return for how many seconds a hurried offer waits for locked rows, or None for others."""
         if command.parameters.get("lock_timeout"):
             return 1 if self._facts.is_mysql else 0
         return None
 
     def _longest_wait(self) -> int:
-        """Return for how many seconds other calls wait, which end before they are given up."""
+        """Return for how many seconds other calls wait, so that they end before their deadline."""
         if self._ends_at == inf:
             return self._facts.lock_seconds
         left = self._ends_at - monotonic()

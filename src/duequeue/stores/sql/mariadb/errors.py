@@ -13,7 +13,7 @@ from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 DRIVER_ERRORS: tuple[type[Exception], ...] = (pymysql.err.MySQLError, asyncmy.errors.MySQLError)
 
-ACCESS_DENIED = 1227  # for want of a global right
+ACCESS_DENIED = 1227  # a global right is missing
 DEADLOCK = 1213
 CHANGED_SINCE_SNAPSHOT = 1020
 LOCK_TIMEOUTS = frozenset({1205, 3572})

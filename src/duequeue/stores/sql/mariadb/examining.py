@@ -132,7 +132,7 @@ def judge_session(server: Server) -> Finding:
         wrong.append("innodb_snapshot_isolation is on")
     if wrong:
         text = f"On our connection {' and '.join(wrong)}, so calls wait for each other or fail."
-        advice = "See which proxy drops or changes the settings of our connections."
+        advice = "Find the proxy that drops or changes the settings of our connections."
         return Finding(Level.PROBLEM, "session", text, advice)
     return Finding(Level.OK, "session", "Our connection reads committed rows, as it must.")
 
@@ -152,7 +152,7 @@ def judge_history(length: int) -> Finding:
     text = f"InnoDB has {length:,} old transactions to clean up after."
     if length < LONG_HISTORY:
         return Finding(Level.OK, "purge", text)
-    advice = "Look for a transaction that is open for long: it keeps deleted messages on the disk."
+    advice = "End transactions that stay open for long, because they keep deleted messages on disk."
     return Finding(Level.ADVICE, "purge", text, advice)
 
 
@@ -165,7 +165,7 @@ def _examine_transactions(server: Server) -> Steps[list[Finding]]:
         if number_of(error) != ACCESS_DENIED:
             raise
         text = "This login may not see open transactions."
-        if found:  # what they hold back is known all the same
+        if found:  # the length of the history says what they hold back
             return [*found, Finding(Level.OK, "transactions", text)]
-        return [Finding(Level.ADVICE, "transactions", text, "Ask with a login that has PROCESS.")]
+        return [Finding(Level.ADVICE, "transactions", text, "Use a login that has PROCESS.")]
     return found + judge_transactions([(float(seconds),) for (seconds,) in rows])

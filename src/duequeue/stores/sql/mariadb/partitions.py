@@ -103,12 +103,12 @@ def remove_history_rows(day: int, first_id: int, last_id: int, rows: int) -> Ste
         return 0
     removed: int = yield Execute("delete_history_rows", wanted)
     if removed != rows:
-        raise StoreUnavailable("rows came into the history while it was archived")
+        raise StoreUnavailable("rows were added to the history while it was being archived")
     return removed
 
 
 def _drop(partition: Partition) -> Steps[None]:
-    """Drop a partition, and see to it that no id in it is used again."""
+    """Drop a partition, and make sure that no id in it is used again."""
     rows: list[Row] = yield Query("next_history_id")
     yield Execute("drop_partition", {"number": partition.number})
     yield Execute("keep_history_ids", {"next_id": int(rows[0][0])})

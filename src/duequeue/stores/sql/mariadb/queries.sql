@@ -4,7 +4,7 @@
 --
 -- A query of several statements is one transaction and is sent in one packet. Its reply is the rows of
 -- the first statement that returns any. If a statement names `:found`, it is sent after the reply to
--- those before it, with the values of its column `id`, and not at all if there are none.
+-- those before it, with the values of the reply's column `id`, and not at all if there are none.
 --
 -- For the sets of parameters of a QueryEach, `:held` is the condition that a row is one of the given
 -- leases, `:of_lease(name)` is the parameter of the lease with the row's id, and `{…}` is repeated for
@@ -123,8 +123,8 @@ SELECT COUNT(*) AS locked FROM (
 
 -- name: claim_messages
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
--- them may be empty: MariaDB would leave the empty one out, would not see that the other one is in
--- order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
+-- them may be empty, because MariaDB would leave the empty one out, would not see that the other one
+-- is in order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
 -- that it takes, and nothing else. The last column is the response to an earlier message with the same
 -- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
 -- than its snapshot.
@@ -280,7 +280,7 @@ DELETE response FROM duequeue_response AS response FORCE INDEX (duequeue_respons
 WHERE kind_id = :kind_id;
 
 -- name: sweep_responses
--- Those that somebody changes at this moment are left alone.
+-- Responses that another transaction is changing are left alone.
 SELECT id FROM duequeue_response FORCE INDEX (duequeue_response_expiry)
 WHERE kind_id = :kind_id AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit
@@ -288,7 +288,7 @@ FOR UPDATE SKIP LOCKED;
 DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY) WHERE id IN (:found);
 
 -- name: notify_answered
--- Nothing is sent: what a caller commits is found by the regular looks of the others.
+-- Nothing is sent, because the others find what a caller commits at their regular looks.
 SELECT {:note};
 
 -- name: list_messages
@@ -498,7 +498,7 @@ LEFT JOIN duequeue_tick AS tick
 WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
 
 -- name: lock_cron
--- An update that changes nothing locks the row.
+-- This update changes nothing, but it locks the row.
 INSERT INTO duequeue_cron
     (kind_id, prefix, config_hash, schedule, generation, installed, paused)
 VALUES (:kind_id, :prefix, '', '', 0, FALSE, FALSE)
@@ -816,7 +816,7 @@ SELECT GREATEST(
 ) AS next_id;
 
 -- name: keep_history_ids
--- With a partition, the server forgets the ids in it, but an id that was archived must not come again.
+-- The server forgets the ids of a dropped partition, but an id that was archived must not come again.
 ALTER TABLE duequeue_history AUTO_INCREMENT = :next_id;
 
 -- name: drop_partition

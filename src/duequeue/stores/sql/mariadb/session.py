@@ -36,7 +36,7 @@ class MariadbSession:
         self._closed = False
 
     def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
-        """Run one operation; after a deadlock, once more, with the rows locked in order first."""
+        """Run one operation; after a deadlock, run it again, and first lock its rows in order."""
         place = self._pool.take(seconds, consumes=consumes)
         at_rest = False
         try:

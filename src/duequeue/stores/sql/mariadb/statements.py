@@ -163,7 +163,7 @@ def _held(ids: Sequence[str], tokens: Sequence[str]) -> str:
 
 
 def _of_lease(ids: Sequence[str], values: Sequence[str]) -> str:
-    """Return the value of a column for the lease with the id of the row at hand."""
+    """Return the value of a column for the lease with the id of the current row."""
     if len(set(values)) == 1:
         return values[0]
     cases = " ".join([f"WHEN {id_} THEN {value}" for id_, value in zip(ids, values, strict=True)])

@@ -11,7 +11,7 @@ from duequeue.stores.sql.mariadb import partitions
 
 @at_once
 def notify_waiters(note: str) -> list[Row]:  # noqa: ARG001
-    """Send nothing: what a caller commits is found by the regular looks of the others."""
+    """Send nothing, because the others find what a caller commits at their regular looks."""
     return []
 
 

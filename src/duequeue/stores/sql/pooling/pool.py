@@ -92,7 +92,7 @@ class Pool(IdleConnections[PooledConnection]):
 
     def _replace_lost(self) -> None:
         with self._replacing:
-            # A loop in this block itself could leave it locked: since Python 3.12, an interrupt
+            # A loop in this block itself could leave it locked. Since Python 3.12, an interrupt
             # between two turns of a loop may skip the end of the `with` around it.
             self._replace_each_lost()
 

@@ -76,7 +76,7 @@ def judge_autovacuum(server: Server, options: str, live: int, dead: int) -> list
         return [Finding(Level.PROBLEM, about, text, advice)]
     text = f"The table of messages has about {live:,} live and {dead:,} dead rows."
     if dead > MANY_DEAD_ROWS and dead > live:
-        advice = "See whether a transaction is open for long, or run VACUUM duequeue_message."
+        advice = "Look for transactions that stay open for long, or run VACUUM duequeue_message."
         return [Finding(Level.ADVICE, about, text, advice)]
     return [Finding(Level.OK, about, text)]
 
@@ -115,11 +115,11 @@ def _nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 def _asked(
     query: str, about: str, judge: Callable[[list[Row]], list[Finding]]
 ) -> Steps[list[Finding]]:
-    """Ask one question; a login without the right to ask it only hears about that."""
+    """Run one query and judge its rows; if the login may not run it, report only that."""
     try:
         rows: list[Row] = yield Query(query)
     except psycopg.errors.InsufficientPrivilege as error:
         reason = str(error).strip().splitlines()[0]
-        text = f"This login may not look: {reason}."
-        return [Finding(Level.ADVICE, about, text, "Ask again with the login of the owner.")]
+        text = f"This login may not read this: {reason}."
+        return [Finding(Level.ADVICE, about, text, "Run this again with the login of the owner.")]
     return judge(rows)

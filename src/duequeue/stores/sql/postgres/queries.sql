@@ -297,7 +297,7 @@ WHERE
 DELETE FROM duequeue_response WHERE kind_id = :kind_id;
 
 -- name: sweep_responses
--- Those that somebody changes at this moment are left alone.
+-- Responses that another transaction is changing are left alone.
 DELETE FROM duequeue_response
 WHERE key = ANY(ARRAY(
     SELECT key FROM duequeue_response

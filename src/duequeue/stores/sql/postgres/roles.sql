@@ -62,7 +62,7 @@ GRANT UPDATE (leased_until, lease_token, attempt, due_at) ON duequeue_message TO
 GRANT INSERT ON duequeue_buried, duequeue_history TO duequeue_consumer;
 GRANT SELECT (kind_id) ON duequeue_buried TO duequeue_consumer; -- for the numbers of stats()
 
--- A consumer answers messages, and deletes old responses. What it has answered it can also read.
+-- A consumer answers messages, and deletes old responses. It can also read what it has answered.
 GRANT SELECT, INSERT, UPDATE, DELETE ON duequeue_response TO duequeue_consumer;
 
 -- An administrator can do everything that DueQueue does, except migrate and remove days of the history.

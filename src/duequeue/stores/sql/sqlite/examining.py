@@ -75,7 +75,7 @@ def judge_log(size: int) -> Finding:
     text = f"The write-ahead log has {_megabytes(size)}."
     if size < LONG_LOG:
         return Finding(Level.OK, "log", text)
-    advice = "Look for a program that reads in one transaction for long: it keeps the log growing."
+    advice = "Look for a program with a long read transaction, because it keeps the log growing."
     return Finding(Level.ADVICE, "log", text, advice)
 
 
@@ -85,7 +85,9 @@ def judge_space(free: int) -> Finding:
     if free >= LITTLE_SPACE:
         return Finding(Level.OK, "disk", text)
     level = Level.ADVICE if free >= TOO_LITTLE_SPACE else Level.PROBLEM
-    return Finding(level, "disk", text, "Make room: on a full disk every offer and ack fails.")
+    return Finding(
+        level, "disk", text, "Make room, because every offer and ack fails on a full disk."
+    )
 
 
 def judge_damage(verdict: str) -> Finding:

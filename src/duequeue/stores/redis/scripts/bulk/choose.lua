@@ -1,7 +1,7 @@
 -- keys: staged_keys chosen
 -- args: part first
--- Of the same key in several parts, one record is chosen: the last that may replace, or else the
--- first. Parts come in their order. Returns how many rows were looked at, which is at most 1000.
+-- If several parts have the same key, one record is chosen: the last one that may replace, or else
+-- the first one. The parts are passed in order. Returns how many rows were looked at, which is at most 1000.
 local names = call('LRANGE', staged_keys, 2 * first, 2 * first + 1999)
 for i = 1, #names, 2 do
   local place = part .. ':' .. format('%d', first + (i - 1) / 2)

@@ -1,6 +1,6 @@
 -- keys: kinds
 -- args: number
--- The empty name is not a kind: under it is the layout.
+-- The empty name is not a kind, because it stores the layout.
 local all = call('HGETALL', kinds)
 for i = 1, #all, 2 do if all[i] ~= '' and all[i + 1] == number then return all[i] end end
 return false

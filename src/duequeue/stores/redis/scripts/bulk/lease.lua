@@ -1,8 +1,9 @@
 -- keys: batch_ids batches stream_ends waiting leased ended messages states
 -- args: consumer sequence limit now lease_end token due_until last_id skip slice_size longest
 -- uses: ids states clock forget_responses
--- Returns false to be called again; else how many were leased, how many that are out of reach were
--- passed over, and the length of the longest.
+-- Returns false if it has to be called again. Otherwise it returns how many messages were leased, how
+-- many were passed over because they are newer than `last_id`, the length of the longest, and how
+-- many were looked at.
 if not set_clock(now) then return false end
 local found = call('ZRANGEBYSCORE', waiting, '-inf', due_until, 'WITHSCORES', 'LIMIT', skip, 1000)
 local ids, keys, members, dues, passed = {}, {}, {}, {}, 0

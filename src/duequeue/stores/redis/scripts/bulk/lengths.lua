@@ -1,7 +1,7 @@
 -- keys: batch_ids messages states
 -- args: first last
 -- uses: states
--- The length of each message, about; 0 for one that is gone.
+-- Returns the approximate length of each message, and 0 for one that is gone.
 local ids, lengths = call('LRANGE', batch_ids, first, last), {}
 if #ids == 0 then return lengths end
 for i, state in ipairs(call('HMGET', states, unpack(ids))) do

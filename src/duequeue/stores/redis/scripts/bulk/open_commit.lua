@@ -1,6 +1,6 @@
 -- keys: commit stage_parts
 -- args: batch
--- The rest: part, rows. Returns `new`, or `merging` or `merged` if a try before this came so far,
+-- The rest: part, rows. Returns `new`, or `merging` or `merged` if an earlier try got that far,
 -- or `missing` if not all parts are staged as they were written, or the number of a later batch.
 local last = call('HGET', commit, 'batch')
 if last and tonumber(last) > tonumber(batch) then return tonumber(last) end

@@ -1,8 +1,8 @@
 -- keys: messages
 -- args: cursor parts part with_payload
 -- uses: states brief rows_of
--- Some messages, of those whose id belongs to this part. Returns where to go on, which is 0 at the
--- end, and the rows.
+-- Reads some of the messages whose ids belong to this part. Returns where to continue, which is 0 at
+-- the end, and the rows.
 local count = call('HEXISTS', states, 'large') == 1 and 1 or 1000
 local scanned = call('HSCAN', messages, cursor, 'COUNT', count)
 local keys, contents, reply = {}, {}, {scanned[1]}

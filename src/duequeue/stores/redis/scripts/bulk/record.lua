@@ -1,6 +1,6 @@
 -- keys: records
 -- args: app counts now before
--- Counts that nobody has asked for by then are forgotten.
+-- Counts that are older than the instant `before`, and that nobody has asked for, are deleted.
 local all = call('HGETALL', records)
 for i = 1, #all, 2 do
   local _, _, at = find(all[i + 1], '^(%d+) ')

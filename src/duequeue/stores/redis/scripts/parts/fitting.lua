@@ -1,6 +1,6 @@
 -- keys: messages states
--- Whether a script may read one more message, because all of them together have at most
--- `most_bytes`. The first always fits. Sizes matter only once a large message was stored.
+-- Returns whether a script may read one more message. All of them together may have `most_bytes`, but
+-- the first one always fits. Sizes matter only once a large message was stored.
 local looks_at_sizes, bytes_read = nil, 0
 local function all_fit()
   if looks_at_sizes == nil then looks_at_sizes = call('HEXISTS', states, 'large') == 1 end

@@ -1,7 +1,8 @@
 -- keys: waiting leased ended states
--- Of the ids and tokens in ARGV, one pair every `step`: which leases are held? For each of them,
--- `take` is called once, with the id, the attempts, the due time, the key and the position. Ends
--- before the first message that does not fit, if `fits` is given. Returns 1 or 0 for each.
+-- Checks which of the leases in ARGV are still held. There is an id and a token every `step` words.
+-- Calls `take` once for each that is held, with the id, the attempts, the due time, the key and the
+-- position. If `fits` is given, it stops before the first message that does not fit. Returns 1 for each
+-- lease that is held, and 0 for each other one.
 local function held(step, take, fits)
   local ids, won, seen = {}, {}, {}
   for i = rest, #ARGV, step do ids[#ids + 1] = ARGV[i] end
@@ -22,7 +23,7 @@ local function held(step, take, fits)
   return table.concat(won)
 end
 
--- End leases; a message whose lease had ended by itself also loses its place among the free.
+-- Ends leases; a message whose lease had ended by itself also leaves the free messages.
 local function unlease(ids, members)
   if call('ZREM', leased, unpack(ids)) < #ids then
     call('ZREM', ended, unpack(ids))

@@ -1,5 +1,5 @@
 -- keys: waiting messages last_id
--- The usual offer, before anything else is defined: one record, under a key that is free.
+-- This handles the usual offer, which is one record under a free key, before anything else is defined.
 if #ARGV == rest + 3 and #ARGV[rest + 2] < LARGE and call('HEXISTS', messages, ARGV[rest]) == 0 then
   local key, due, tail = ARGV[rest], ARGV[rest + 1], ARGV[rest + 2]
   local id = format('%d', call('INCR', last_id))

@@ -1,4 +1,5 @@
--- How many members of a zset come before or at a place: a score, and a member as `order` sees it.
+-- Returns how many members of a zset come before a place or are at it. A place is a score, and what
+-- `order` makes of a member.
 local function rank_after(zset, score, place, order)
   local low, high = call('ZCOUNT', zset, '-inf', '(' .. score), call('ZCOUNT', zset, '-inf', score)
   while low < high do

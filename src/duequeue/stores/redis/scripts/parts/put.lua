@@ -1,7 +1,7 @@
 -- keys: waiting messages states last_id
 -- Store the records in ARGV between two positions: key, due time, `expires length payload headers`
--- and whether it may replace. Returns c, u or i for each: created, updated, ignored. Ends before the
--- first that would replace more than may be read.
+-- and whether it may replace. Returns c, u or i for each: created, updated, ignored. Stops before
+-- the first one for which too many stored bytes would have to be read.
 local function put(first, last, now)
   local keys = {}
   for i = first, last, 4 do keys[#keys + 1] = ARGV[i] end

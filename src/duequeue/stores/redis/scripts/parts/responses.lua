@@ -5,9 +5,9 @@ local function respond(now, key, expires, text)
   call('ZADD', response_ends, expires, key)
 end
 
--- Before responses are stored: delete some that have expired, as many as will be stored and some more. A
--- place among the ends may be that of a response that is gone, or of one that was stored again. From now
--- on, claims look for responses to earlier messages.
+-- Before responses are stored, delete some expired ones, as many as will be stored and ten more. An
+-- entry in `response_ends` may belong to a response that is gone, or to one that was stored again. From
+-- now on, claims look for responses to earlier messages.
 local function clear_expired(now, stored)
   call('HSET', states, 'answers', '1')
   local over = call('ZRANGEBYSCORE', response_ends, '-inf', now, 'LIMIT', 0, stored + 10)
@@ -18,7 +18,7 @@ local function clear_expired(now, stored)
   end
 end
 
--- Wake all processes that wait for responses of this queue. One that is gone is forgotten.
+-- Wake all processes that wait for responses of this queue. A process that is gone is removed.
 local function wake_awaiting(sender, kind, keys)
   if sender == '' then return end
   for _, channel in ipairs(call('SMEMBERS', awaiting)) do

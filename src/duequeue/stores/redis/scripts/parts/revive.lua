@@ -1,6 +1,6 @@
 -- keys: messages waiting states last_id ticks
--- Put a burial back as a new message, unless its key is live. The note of a tick loses the key:
--- `tick` is the note without it.
+-- Puts a burial back as a new message, unless its key is live. If the key is in the note of a tick, it
+-- is removed from there; `tick` is the note without the key.
 local function revive(number, key, text, tail_at, due, tick)
   if call('HEXISTS', messages, key) == 1 then return 0 end
   local id = format('%d', call('INCR', last_id))

@@ -1,5 +1,6 @@
 -- keys: states leased ended
--- Adds key, content, due time or '' if it is as asked, end of the lease or '', attempts of each.
+-- Adds to the reply, for each message: key, content, due time or '' if it is the one that was asked for,
+-- end of the lease or '', and attempts.
 local function add_rows(reply, keys, contents)
   local ids = {}
   for i, content in ipairs(contents) do

@@ -1,5 +1,5 @@
 -- keys: commit staged staged_keys stage_parts chosen
--- The next rows of a part of the stage, of those that were chosen, in the place of the arguments.
+-- Puts the next chosen rows of a part of the stage in the place of the arguments.
 call('HINCRBY', commit, 'created', 0)  -- first: a full server refuses it, and nothing changes
 local taken, bytes, ARGV = 0, 0, {}
 local index = call('HGET', stage_parts, part) - call('LLEN', staged) / 4

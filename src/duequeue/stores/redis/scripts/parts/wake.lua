@@ -1,7 +1,7 @@
 -- keys: listeners
--- Wake one of the processes that wait. One that is gone is forgotten, and the next is tried. A
--- process that is taken out has to look now, whatever is due, and enters itself again if it finds
--- nothing.
+-- Wakes one of the processes that wait. A process that is gone is removed, and the next one is tried. A
+-- process that is taken out of the listeners has to look now, whatever is due, and enters itself again
+-- if it finds nothing.
 local function wake(due, kind, takes_out)
   local look_at = takes_out and '0' or due
   while true do

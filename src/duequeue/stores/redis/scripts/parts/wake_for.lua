@@ -1,6 +1,6 @@
 -- keys: listeners
--- Wake a process for a message. The sender's own process has been woken if it waits. For a message
--- that is not due yet nobody looks now, so nobody is taken out.
+-- Wakes a process for a message, unless the sender's own process waits, which has been woken already.
+-- A process that is woken for a message that is not due yet does not look now, so it stays a listener.
 local function wake_for(sender, kind, due, now)
   if sender == '' then return end
   local is_due = tonumber(due) <= tonumber(now)

@@ -48,7 +48,7 @@ MARIADB_PATIENCE = "SET SESSION idle_transaction_timeout = 0, idle_readonly_tran
 _NO_SNAPSHOT = (
     "MariaDB and MySQL cannot share a snapshot between connections, so each of the %d partitions "
     "of this read shows its own moment, and a message that changes meanwhile may be in two of them "
-    "or in none: set numPartitions to 1 to read one moment"
+    "or in none; set numPartitions to 1 to read one moment"
 )
 
 logger = logging.getLogger("duequeue.spark")
