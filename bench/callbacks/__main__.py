@@ -89,7 +89,7 @@ def throughput(stores: Stores, rounds: int, calls: int) -> None:
         sent = rounds * (WARM_UP + calls) * (1 + len(STORES))
         assert came == sent, f"{came} calls came instead of {sent}"
     print(f"\n{calls} callbacks, {rounds} rounds, medians")
-    print("| | per second | per second of CPU | of the bare client, per second | per CPU |")
+    print("| | per second | per second of CPU | share of the bare client's speed | share per CPU |")
     print("|---|---|---|---|---|")
     for subject, values in figures.items():
         pairs = list(zip(values, figures["bare"], strict=True))
