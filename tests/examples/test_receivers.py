@@ -18,7 +18,8 @@ from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.signing import new_secret, parse_secret, public_key, signature
 from tests.fixtures.node import node, node_packages
 
-FOLDER = Path(__file__).parents[2] / "examples" / "receivers"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples" / "receivers"
 
 
 def in_python(_: Path) -> list[str]:
@@ -109,3 +110,19 @@ def test_the_receiver_in_go_verifies_with_a_public_key(tmp_path: Path) -> None:
         assert called(url, secret, body=b"{}").status == 200
         assert called(url, new_secret("v1a"), body=b"{}").status == 401
         assert called(url, new_secret(), body=b"{}").status == 401
+
+
+@pytest.mark.parametrize(
+    ("language", "begins", "file"),
+    [
+        ("python", "class Receiver", "receiver.py"),
+        ("js", "import", "receiver.mjs"),
+        ("go", "// A Verifier", "receiver.go"),
+    ],
+)
+def test_the_guide_shows_what_is_tested_here(language: str, begins: str, file: str) -> None:
+    guide = (ROOT / "docs" / "guides" / "callbacks.md").read_text()
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    shown = [block[block.index(begins) :] for block in blocks if f"\n{begins}" in f"\n{block}"]
+    assert len(shown) == 1
+    assert shown[0] in (FOLDER / file).read_text()
