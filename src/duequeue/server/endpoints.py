@@ -157,7 +157,9 @@ async def _find(exchange: Exchange, access: Access, scope: Scope) -> Entry:
 
 
 def _no_endpoint() -> Problem:
-    return not_found("no endpoint has this id; GET /v1/endpoints lists them all")
+    return not_found(
+        "no endpoint has this id; `duequeue endpoint ls` and GET /v1/endpoints list them"
+    )
 
 
 def _endpoint(identity: str, asked: EndpointDefinition) -> Endpoint:
