@@ -67,14 +67,16 @@ def running(command: list[str], secret: str) -> Iterator[tuple[str, "subprocess.
             process.kill()
 
 
-def called(url: str, *secrets: str, body: bytes, sent: bytes | None = None) -> Answer:
-    """Call a receiver, if need be with another body than the signed one."""
+def called(
+    url: str, *secrets: str, body: bytes, sent: bytes | None = None, signed: str | None = None
+) -> Answer:
+    """Call a receiver, if need be with another body than the signed one, or another signature."""
     now = int(datetime.now(UTC).timestamp())
     headers = {
         "content-type": "application/json",
         "webhook-id": "msg_1",
         "webhook-timestamp": str(now),
-        "webhook-signature": signature(map(parse_secret, secrets), "msg_1", now, body),
+        "webhook-signature": signed or signature(map(parse_secret, secrets), "msg_1", now, body),
         "duequeue-key": "order-1",
     }
 
@@ -94,6 +96,8 @@ def test_a_receiver_verifies_and_handles_a_message_once(
     with running(command, secret) as (url, process):
         assert called(url, older, body=b"{}").status == 401
         assert called(url, secret, body=b"{}", sent=b"[]").status == 401
+        for unreadable in ("v1", "v1,abc", "v1a,="):
+            assert called(url, body=b"{}", signed=unreadable).status == 401
         for _ in range(2):
             answer = called(url, older, secret, body=b'{"total": 40}')
             assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
