@@ -22,7 +22,7 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))  # as sent, byte for byte
         try:
             payload = webhook.verify(body, dict(self.headers))
-        except WebhookVerificationError:
+        except (WebhookVerificationError, ValueError):  # the latter if it cannot be read at all
             self.answer(401, {"error": "the signature is not valid"})
             return
         message_id = self.headers["webhook-id"]

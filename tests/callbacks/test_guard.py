@@ -114,6 +114,16 @@ def test_allowed_networks_are_exceptions_and_denied_ones_stay_denied() -> None:
         Guard("off", deny=["::/0"]).check_address(ip_address("::1"))
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]"])  # noqa: S104 - nothing listens there
+def test_zeros_are_denied_where_this_machine_is(host: str) -> None:
+    denying = Guard(deny=["127.0.0.0/8", "::1/128"])
+    with pytest.raises(Refused, match="denied here"):
+        denying.checked_url(f"http://{host}/")
+    with pytest.raises(Refused, match="not a public address"):
+        Guard("public").checked_url(f"http://{host}/")
+    Guard("public", allow=["127.0.0.0/8", "::1/128"]).checked_url(f"http://{host}/")
+
+
 def test_the_socket_of_a_refused_address_is_never_made() -> None:
     with pytest.raises(Refused):
         Guard().open_socket((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.1.1", 80)))

@@ -10,11 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from duequeue import Queue
+from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.queue_push import QueuePush
 from duequeue.callbacks.records import Condition
 from duequeue.callbacks.signing import new_secret, parse_secret, signature
 from duequeue.contract.stage import until
+from duequeue.errors import StoreError
 from tests.callbacks import receiver as hostile
 from tests.callbacks.pushed import SECRET, Pushing, memory_url, pushing
 from tests.callbacks.receiver import Call, Receiver, replies, waits_for
@@ -151,6 +153,35 @@ def test_an_endpoint_defined_after_its_message_was_leased_is_found(
     queue.offer("1", 1, headers=to("late"))
     receiver.wait_for_calls(1, "/late")
     until(lambda: is_empty(queue))
+
+
+def test_a_queue_that_cannot_be_opened_holds_up_no_other(
+    pushed: Pushing,
+    queue: Queue,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    opens, failing = OpenedQueue.open, True
+
+    async def fails_for_one(settings: Any, name: str, *more: Any, **options: Any) -> OpenedQueue:
+        if failing and name == "broken":
+            raise StoreError("by a test")
+        return await opens(settings, name, *more, **options)
+
+    monkeypatch.setattr(OpenedQueue, "open", fails_for_one)
+    pushed.define(receiver.url("/first"), "first", queue="broken")
+    pushed.define(receiver.url("/shop"))
+    pushed.start()
+    assert "queue 'broken' could not be opened: by a test" in caplog.text
+    queue.offer("a", 1)
+    until(lambda: is_empty(queue))
+    failing = False
+    pushed.define(receiver.url("/shop"))  # which makes the push look again
+    with Queue.open(pushed.url, "broken", clock=pushed.clock) as other:
+        other.offer("b", 1)
+        until(lambda: is_empty(other))
+    assert [call.path for call in receiver.calls] == ["/shop", "/first"]
 
 
 def test_a_changed_url_counts_at_once(pushed: Pushing, queue: Queue, receiver: Receiver) -> None:

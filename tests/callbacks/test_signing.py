@@ -155,3 +155,14 @@ def test_the_sample_receiver_verifies_like_the_official_library(off_by: int, goo
         assert not good
     else:
         assert good
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "v1", "v1,", "v1,abc", "v1,\N{LATIN SMALL LETTER E WITH ACUTE}"]
+)
+def test_the_sample_receiver_refuses_what_it_cannot_read(wrong: str) -> None:
+    timestamp = now()
+    assert not is_signed(KNOWN, headers(wrong, timestamp), b"{}")
+    signed = headers(signature([parse_secret(KNOWN)], ID, timestamp, b"{}"), timestamp)
+    assert is_signed(KNOWN, signed, b"{}")
+    assert not is_signed(KNOWN, {**signed, "webhook-id": f"{ID}.1"}, b"{}")

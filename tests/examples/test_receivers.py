@@ -18,7 +18,8 @@ from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.signing import new_secret, parse_secret, public_key, signature
 from tests.fixtures.node import node, node_packages
 
-FOLDER = Path(__file__).parents[2] / "examples" / "receivers"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples" / "receivers"
 
 
 def in_python(_: Path) -> list[str]:
@@ -66,14 +67,16 @@ def running(command: list[str], secret: str) -> Iterator[tuple[str, "subprocess.
             process.kill()
 
 
-def called(url: str, *secrets: str, body: bytes, sent: bytes | None = None) -> Answer:
-    """Call a receiver, if need be with another body than the signed one."""
+def called(
+    url: str, *secrets: str, body: bytes, sent: bytes | None = None, signed: str | None = None
+) -> Answer:
+    """Call a receiver, if need be with another body than the signed one, or another signature."""
     now = int(datetime.now(UTC).timestamp())
     headers = {
         "content-type": "application/json",
         "webhook-id": "msg_1",
         "webhook-timestamp": str(now),
-        "webhook-signature": signature(map(parse_secret, secrets), "msg_1", now, body),
+        "webhook-signature": signed or signature(map(parse_secret, secrets), "msg_1", now, body),
         "duequeue-key": "order-1",
     }
 
@@ -93,6 +96,8 @@ def test_a_receiver_verifies_and_handles_a_message_once(
     with running(command, secret) as (url, process):
         assert called(url, older, body=b"{}").status == 401
         assert called(url, secret, body=b"{}", sent=b"[]").status == 401
+        for unreadable in ("v1", "v1,abc", "v1a,="):
+            assert called(url, body=b"{}", signed=unreadable).status == 401
         for _ in range(2):
             answer = called(url, older, secret, body=b'{"total": 40}')
             assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
@@ -109,3 +114,19 @@ def test_the_receiver_in_go_verifies_with_a_public_key(tmp_path: Path) -> None:
         assert called(url, secret, body=b"{}").status == 200
         assert called(url, new_secret("v1a"), body=b"{}").status == 401
         assert called(url, new_secret(), body=b"{}").status == 401
+
+
+@pytest.mark.parametrize(
+    ("language", "begins", "file"),
+    [
+        ("python", "class Receiver", "receiver.py"),
+        ("js", "import", "receiver.mjs"),
+        ("go", "// A Verifier", "receiver.go"),
+    ],
+)
+def test_the_guide_shows_what_is_tested_here(language: str, begins: str, file: str) -> None:
+    guide = (ROOT / "docs" / "guides" / "callbacks.md").read_text()
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    shown = [block[block.index(begins) :] for block in blocks if f"\n{begins}" in f"\n{block}"]
+    assert len(shown) == 1
+    assert shown[0] in (FOLDER / file).read_text()

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from duequeue.callbacks.guard import Guard
+from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.signing import new_secret
 from duequeue.server import app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token
@@ -220,3 +222,22 @@ def test_scopes_and_prefixes(guarded: tuple[Served, TokenFile]) -> None:
             if not may_write:
                 assert http.put("/v1/endpoints/e", json=body).status_code == 403
                 assert http.delete("/v1/endpoints/e").status_code == 403
+
+
+def test_a_server_refuses_an_endpoint_that_it_would_never_call() -> None:
+    push = PushSettings(guard=Guard("public", https_only=True))
+    with (
+        served(app_for("memory:guarded", trusted=True, push=push)) as server,
+        server.client() as client,
+    ):
+        for url, reason in (
+            ("https://10.1.2.3/", "callbacks to 10.1.2.3 are refused: it is not a public address"),
+            ("http://shop.example.com/", "url must begin with https://, because only https"),
+        ):
+            answer = client.put("/v1/endpoints/shop", json={"queue": "orders", "url": url})
+            assert answer.status_code == 422
+            assert answer.json()["argument"] == "url"
+            assert answer.json()["detail"].startswith(reason)
+        assert client.get("/v1/endpoints").json() == {"endpoints": []}
+        answer = client.put("/v1/endpoints/shop", json={"queue": "orders", "url": URL})
+        assert answer.status_code == 200

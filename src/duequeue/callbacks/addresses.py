@@ -60,6 +60,11 @@ PUBLIC_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _V4_COMPATIBLE = IPv6Network("::/96")
 _SMALLEST_COMPATIBLE = 0x10000  # :: and ::1 are not IPv4 addresses
+# A connection to an address of zeros goes to this machine.
+_THIS_MACHINE: dict[Address, Address] = {
+    IPv4Address(0): IPv4Address("127.0.0.1"),
+    IPv6Address(0): IPv6Address("::1"),
+}
 
 
 def is_metadata(address: Address) -> bool:
@@ -77,6 +82,12 @@ def is_public(address: Address) -> bool:
 def within(address: Address, networks: tuple[Network, ...]) -> bool:
     """Return whether an address is in one of the networks."""
     return any(address in network for network in networks)
+
+
+def leads_to(address: Address) -> Address:
+    """Return the address that a connection to an address really reaches."""
+    found = unwrapped(address)
+    return _THIS_MACHINE.get(found, found)
 
 
 def unwrapped(address: Address) -> Address:

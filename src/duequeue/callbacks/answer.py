@@ -52,12 +52,14 @@ class TryLater:
     """The call failed. Without a delay, the message waits as long as its backoff says.
 
     `blames_endpoint` is False if only this message was refused, or if the fault is on our side,
-    which no breaker should count.
+    which no breaker should count. In the latter case, `was_called` is False too: the attempt says
+    nothing about the endpoint.
     """
 
     reason: str
     delay: timedelta | None = None
     blames_endpoint: bool = True
+    was_called: bool = True
 
 
 @dataclass(frozen=True, slots=True)

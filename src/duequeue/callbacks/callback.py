@@ -33,7 +33,8 @@ async def called(poster: Poster, entry: Entry, message: Held, now: Callable[[], 
     try:
         answer = await poster.post(endpoint.url, message.payload, headers, timeout)
     except CallFailed as error:
-        return TryLater(error.reason, blames_endpoint=error.blames_endpoint)
+        blamed = error.blames_endpoint
+        return TryLater(error.reason, blames_endpoint=blamed, was_called=blamed)
     return meaning_of(answer, int(time() * 1000))
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from duequeue.backoff import Backoff
 from duequeue.callbacks.guard import Guard
+from duequeue.flows.arguments import keep_millis
 from duequeue.instants import MILLISECOND, positive_millis
 from duequeue.message import checked_name, checked_type_name
 
@@ -74,7 +75,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         _check_number(self.attempts, "attempts", MOST_ATTEMPTS)
         if self.rate is not None:
             _check_rate(self.rate)
-        positive_millis(self.keep * MILLISECOND, "keep")
+        keep_millis(self.keep * MILLISECOND)
         _ = self.backoff
         return self
 

@@ -17,8 +17,8 @@ from duequeue.callbacks.addresses import (
     Network,
     is_metadata,
     is_public,
+    leads_to,
     parse_address,
-    unwrapped,
     within,
 )
 
@@ -93,12 +93,12 @@ class Guard:
 
     def check_address(self, address: Address) -> None:
         """Raise Refused unless callbacks may go to an address."""
-        leads_to = unwrapped(address)
-        if self._lists(self._deny, address, leads_to):
+        reached = leads_to(address)
+        if self._lists(self._deny, address, reached):
             raise Refused(f"callbacks to {address} are refused: the address is denied here")
-        if self._permits(leads_to) or self._lists(self._allow, address, leads_to):
+        if self._permits(reached) or self._lists(self._allow, address, reached):
             return
-        raise Refused(f"callbacks to {address} are refused: it is {_kind(leads_to)}")
+        raise Refused(f"callbacks to {address} are refused: it is {_kind(reached)}")
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
         """Make the socket of a new connection, unless its address is refused."""
@@ -107,8 +107,8 @@ class Guard:
         return socket.socket(family, kind, protocol)
 
     @staticmethod
-    def _lists(networks: tuple[Network, ...], address: Address, leads_to: Address) -> bool:
-        return within(address, networks) or within(leads_to, networks)
+    def _lists(networks: tuple[Network, ...], address: Address, reached: Address) -> bool:
+        return within(address, networks) or within(reached, networks)
 
 
 _PERMITS: dict[Policy, Callable[[Address], bool]] = {

@@ -102,7 +102,7 @@ class Lane:
         """Note the outcome of a call; None if it was cancelled."""
         self.running -= 1
         match meaning:
-            case None:
+            case None | TryLater(was_called=False):
                 self._breaker.gave_up(permit)
             case TryLater(reason, delay, blames_endpoint=True):
                 self._breaker.failed(permit, now, reason)

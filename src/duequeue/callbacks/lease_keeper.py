@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from datetime import timedelta
 from typing import Any
 
 from duequeue.callbacks.held import Held
@@ -10,6 +11,7 @@ from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.consumer.keeper import BUSY_SECONDS, extend_leases
 from duequeue.drive.actions import Flow
+from duequeue.flows import settling
 from duequeue.flows.context import Context
 
 logger = logging.getLogger("duequeue.push")
@@ -33,11 +35,19 @@ class LeaseKeeper:
         self._held = held
         self._on_lost = on_lost
         self._changes = Changes()
+        self._idle = asyncio.Event()  # set unless leases are being extended
+        self._idle.set()
         self._task = asyncio.create_task(self._run())
 
     def note(self) -> None:
         """Find out again how long leases last."""
         self._changes.note()
+
+    async def extend_once(self, message: Held, lease: timedelta) -> None:
+        """Extend the lease of a message for its receiver, who settles it from now on."""
+        message.settled = True
+        await self._idle.wait()  # else an extension that has begun could replace this longer one
+        await self._drive(settling.extend(self._context(), message, lease))
 
     async def close(self) -> None:
         """Stop extending leases."""
@@ -50,7 +60,11 @@ class LeaseKeeper:
             while True:
                 third = self._context().lease / 3000
                 await self._changes.wait(min(BUSY_SECONDS, third) if some_busy else third)
-                some_busy = await self._extend()
+                self._idle.clear()
+                try:
+                    some_busy = await self._extend()
+                finally:
+                    self._idle.set()
 
     async def _extend(self) -> bool:
         """Extend what is held, and return whether some leases are to be tried again soon."""

@@ -14,6 +14,7 @@ from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.queue_push import QueuePush
 from duequeue.callbacks.records import QUEUE, Entry, Records
 from duequeue.callbacks.slots import Slots
+from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.errors import DueQueueError
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
@@ -109,7 +110,7 @@ class Push:
                 if kind in self._pushes:
                     self._pushes[kind][1].update(entries)
                 else:
-                    await self._begin(kind, entries)
+                    await self._try_to_begin(kind, entries)
         self._notes.repeat()
 
     async def _look_for(self, kind: tuple[str, str]) -> bool:
@@ -125,6 +126,13 @@ class Push:
                 return False
             self._pushes[kind][1].update(entries)
             return True
+
+    async def _try_to_begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
+        """Begin to push a queue; one that cannot be opened must not hold up the others."""
+        try:
+            await self._begin(kind, entries)
+        except Exception as error:  # noqa: BLE001 - the next look may succeed
+            logger.warning("queue %r could not be opened: %s", kind[0], words_about(error))
 
     async def _begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
         name, type_name = kind

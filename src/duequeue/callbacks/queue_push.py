@@ -31,7 +31,7 @@ from duequeue.drive.actions import Action, Flow
 from duequeue.drive.steps import drive_async
 from duequeue.drive.stoppable import StoppableFlow, Stopped
 from duequeue.errors import QueueClosed
-from duequeue.flows import polling, settling
+from duequeue.flows import polling
 from duequeue.flows.context import Context
 from duequeue.verdict import Parked, Released
 
@@ -256,9 +256,8 @@ class QueuePush:
             return
         decided = settlement(meaning, entry.endpoint, message.attempt)
         if isinstance(decided, Kept):
-            message.settled = True
             # If it fails, the message comes again when its lease ends, as it should.
-            await self._drive(settling.extend(self._context, message, decided.lease))
+            await self._keeper.extend_once(message, decided.lease)
         else:
             self._settler.add(message, decided, entry.endpoint.keep)
 

@@ -27,10 +27,12 @@ def is_signed(secret: str, headers: Any, body: bytes) -> bool:
     timestamp = headers.get("webhook-timestamp", "")
     if not timestamp.isdecimal() or abs(int(timestamp) - time()) > TOLERANCE_SECONDS:
         return False
-    identity = headers.get("webhook-id", "") or "none"
-    expected = signature([parse_secret(secret)], identity, int(timestamp), body)
+    identity = headers.get("webhook-id", "")
+    if not identity or "." in identity:
+        return False
+    expected = signature([parse_secret(secret)], identity, int(timestamp), body).encode()
     given = headers.get("webhook-signature", "").split(" ")
-    return any(hmac.compare_digest(expected, each) for each in given)
+    return any(hmac.compare_digest(expected, each.encode()) for each in given)
 
 
 def handler_for(secret: str) -> type[BaseHTTPRequestHandler]:

@@ -113,6 +113,11 @@ class Service:
         """Return whether a queue is the server's own, which no request may touch."""
         return queue in {cron_keeper.QUEUE, records.QUEUE}
 
+    def check_callback(self, url: str) -> None:
+        """Raise Refused if this server would never call a URL."""
+        if self._push is not None:
+            self._push.guard.checked_url(url)
+
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Go on with something after its request has ended."""
         task = asyncio.create_task(work)

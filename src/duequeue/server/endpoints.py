@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions
 from duequeue.callbacks.endpoint import Endpoint, read_rate
+from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
 from duequeue.callbacks.records import Entry, Records
 from duequeue.callbacks.signing_keys import fingerprint, public_half
@@ -66,6 +67,10 @@ async def put(exchange: Exchange) -> None:
     if exchange.service.is_own(asked.queue):
         raise invalid("queue", "this queue belongs to the server itself")
     endpoint = _endpoint(exchange.path["id"], asked).checked()
+    try:
+        exchange.service.check_callback(endpoint.url)
+    except Refused as error:
+        raise invalid("url", error.reason) from None
     async with exchange.service.endpoints.open() as access:
         before = await access.records.get(endpoint.id)
         if before is not None:
@@ -154,7 +159,9 @@ async def _find(exchange: Exchange, access: Access, scope: Scope) -> Entry:
 
 
 def _no_endpoint() -> Problem:
-    return not_found("no endpoint has this id; GET /v1/endpoints lists them all")
+    return not_found(
+        "no endpoint has this id; `duequeue endpoint ls` and GET /v1/endpoints list them"
+    )
 
 
 def _endpoint(identity: str, asked: EndpointDefinition) -> Endpoint:

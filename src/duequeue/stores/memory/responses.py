@@ -1,9 +1,13 @@
 """The responses of one kind of message in this process."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from duequeue.port.store import StoredResponse
+
+# An expiry stays in the heap after its response is gone. If more than so many do, and most of the
+# heap, it is built anew.
+_MOST_STALE = 100
 
 
 class _Kept(NamedTuple):
@@ -27,6 +31,9 @@ class MemoryResponses:
             kept = self._by_key.get(expired)
             if kept is not None and kept.expires_at == expired_at:
                 del self._by_key[expired]
+        if len(self._expiries) > 2 * len(self._by_key) + _MOST_STALE:
+            self._expiries = [(kept.expires_at, key) for key, kept in self._by_key.items()]
+            heapify(self._expiries)
 
     def find(self, key: str, now: int) -> StoredResponse | None:
         """Return the response of a key that has not expired."""
