@@ -10,6 +10,7 @@ from duequeue.cli.log_set_up import set_up_log
 from duequeue.cli.push_options import push_settings, raise_file_limit
 from duequeue.cli.serve import DEFAULT_URL
 from duequeue.clock import SystemClock
+from duequeue.process.garbage import collect_seldom
 from duequeue.retention import Retention
 from duequeue.server.access import LOOPBACK, Access
 from duequeue.server.app import Service
@@ -34,6 +35,7 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
     raise_file_limit()
 
     def on_listening(address: str) -> None:
+        collect_seldom()
         print(f"serving {service.queues.address} at {address}", flush=True)
         if token is not None:
             print(f"token: {token}", flush=True)
