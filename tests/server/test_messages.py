@@ -254,6 +254,8 @@ def test_drop_everything_needs_the_name(http: httpx.Client, path: str, name: str
         ({"key": "a", "replace": "yes"}, "replace"),
         ([{"key": "a"}, {"key": "b", "delay": "x"}], "[1].delay"),
         ([{"key": "a"}, {"key": "b", "expires": "-1s"}], "[1].expires"),
+        ([{"key": "a"}, {"key": "b", "expires": -1}], "[1].expires"),
+        ({"key": "a", "expires": 1e300}, "expires"),
     ],
 )
 def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argument: str) -> None:
@@ -265,6 +267,14 @@ def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argu
     assert problem["request_id"] == answer.headers["x-request-id"] == "r-1"
     assert problem["status"] == 422
     assert http.get(path).json()["total"] == 0
+
+
+@pytest.mark.parametrize("span", [90, 90.5, "90s", "1.5m"])
+def test_expiries(http: httpx.Client, path: str, span: Any) -> None:
+    offer(http, path, "a", 1, expires=span)
+    found = http.get(f"{path}/messages/a").json()
+    lasts = [datetime.fromisoformat(found[name]) for name in ("due_at", "expires_at")]
+    assert timedelta(seconds=90) <= lasts[1] - lasts[0] < timedelta(seconds=91)
 
 
 @pytest.mark.parametrize("number", [1, 1.5, "1.5s", "30m", "250ms", "2h", "1d"])

@@ -73,11 +73,15 @@ def read_due_text(due_at: str | None, delay: str | None) -> datetime | timedelta
     return read_due(instant, delay)
 
 
-def read_expiry(text: str | None, argument: str = "expires") -> datetime | timedelta | None:
+def read_expiry(
+    given: str | float | None, argument: str = "expires"
+) -> datetime | timedelta | None:
     """Read when a message expires, which is an instant or a time from now."""
-    if text is None:
+    if given is None:
         return None
+    if not isinstance(given, str):
+        return read_duration(given, argument)
     try:
-        return parse_duration(text)
+        return parse_duration(given)
     except ValueError:
-        return read_instant(text, argument)
+        return read_instant(given, argument)

@@ -45,7 +45,7 @@ class OfferedMessage(Request):
     delay: Duration | None = None
     replace: bool = True
     headers: dict[str, str] | None = None
-    expires: str | None = None
+    expires: Duration | None = None
 
 
 class Offered(Struct, omit_defaults=True):
