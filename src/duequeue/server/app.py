@@ -206,8 +206,12 @@ def _raw_path(scope: Scoped) -> bytes:
     if raw is None:
         raw = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode()
     raw = raw.partition(b"?")[0]
-    root = quote(scope.get("root_path", "").rstrip("/")).encode()
-    return raw[len(root) :] if root and raw.startswith(root + b"/") else raw
+    root: str = scope.get("root_path", "").rstrip("/")
+    return raw if not root else _below(quote(root).encode(), raw)
+
+
+def _below(root: bytes, raw: bytes) -> bytes:
+    return raw[len(root) :] if raw.startswith(root + b"/") else raw
 
 
 def app_for(  # noqa: PLR0913 - the options of a server
