@@ -1,7 +1,6 @@
 """What is measured: the bare client, and the push process, each in a process of its own."""
 
 import asyncio
-import gc
 import json
 import secrets
 import sys
@@ -25,6 +24,7 @@ from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.instants import from_millis
 from duequeue.payloads.stored_bytes import StoredBytes
+from duequeue.process.garbage import collect_seldom
 
 CONCURRENCY = 64
 MINUTE = timedelta(minutes=1)
@@ -166,7 +166,7 @@ async def prepared(
     @asynccontextmanager
     async def start(calls: int) -> AsyncIterator[None]:
         async with CountingPoster(count) as poster, await Push.start(settings, poster, calls):
-            gc.freeze()  # as `duequeue push` does
+            collect_seldom()  # as `duequeue push` does
             yield
 
     async with await AsyncQueue.open(url, name) as queue:

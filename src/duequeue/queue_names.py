@@ -9,6 +9,11 @@ from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.retry_policy import RetryPolicy
 
+# The service keeps its own definitions in these.
+CRONS_OF_SERVICE = "duequeue-crons"
+ENDPOINTS_OF_SERVICE = "duequeue-endpoints"
+OWN_QUEUES = frozenset({CRONS_OF_SERVICE, ENDPOINTS_OF_SERVICE})
+
 
 class QueueName(NamedTuple):
     """The name and the payload type of a queue, which together identify it."""
@@ -22,16 +27,18 @@ def queues(
 ) -> list[QueueName]:
     """List the queues in the database that the URL names, by name, without changing anything.
 
-    Raise a `SchemaError` if the database has no tables of DueQueue, or the file does not exist.
+    The queues in which the service keeps its own definitions are left out. Raise a `SchemaError`
+    if the database has no tables of DueQueue, or the file does not exist.
     """
     backend = backend_for(url, token)
     session = backend.read_only_session()
     try:
-        found = retrying(retry or RetryPolicy(), backend.kinds, try_seconds=inf)
-        kinds = drive(found, performer(session))
+        listed = retrying(retry or RetryPolicy(), backend.kinds, try_seconds=inf)
+        kinds = drive(listed, performer(session))
     finally:
         session.close()
-    return sorted(_queue_name(kind) for kind in kinds)
+    found = map(_queue_name, kinds)
+    return sorted(each for each in found if each.name not in OWN_QUEUES)
 
 
 def _queue_name(kind: str) -> QueueName:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from duequeue import Queue
+from duequeue import Message, Queue
 from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.queue_push import QueuePush
@@ -323,6 +323,24 @@ def test_queues_and_endpoints_take_turns_when_all_calls_are_taken(
     until(lambda: is_empty(queue))
     paths = [call.path for call in receiver.calls]
     assert paths.index("/few") <= 2
+
+
+def test_a_queue_that_makes_all_calls_leases_many_messages_at_a_time(
+    pushed: Pushing, queue: Queue, receiver: Receiver
+) -> None:
+    pushed.define(receiver.url("/shop"), concurrency=40)
+    queue_push = queue_push_of(pushed.start(calls=40))
+    rooms: list[int] = []
+    fetch = queue_push._fetch  # noqa: SLF001
+
+    async def counted(room: int, seconds: float | None) -> None:
+        rooms.append(room)
+        await fetch(room, seconds)
+
+    queue_push._fetch = counted  # type: ignore[method-assign] # noqa: SLF001
+    queue.offer_batch(Message(str(number), number) for number in range(400))
+    until(lambda: is_empty(queue))
+    assert min(rooms) >= 20
 
 
 def test_an_idle_push_asks_the_store_seldom(pushed: Pushing, receiver: Receiver) -> None:

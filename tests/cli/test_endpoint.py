@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from duequeue import Queue, queues
 from duequeue.callbacks.signing import new_secret
 from duequeue.cli import main
 from duequeue.server import app_for
@@ -60,6 +61,27 @@ def test_an_endpoint_from_its_definition_to_its_removal(
     for words in (("enable",), ("disable",), ("rotate",), ("rm", "--yes")):
         missing = run(words[0], "shop", *words[1:])
         assert (missing.status, "no endpoint has this id" in missing.err) == (4, True)
+
+
+def test_the_definitions_of_the_service_are_not_among_the_queues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = f"sqlite:///{tmp_path / 'shop.db'}"
+    assert Ran(capsys, place, "set", "shop", URL, "--queue", "orders").status == 0
+    with Queue.open(place, "orders") as queue:
+        queue.offer("a", 1)
+    assert queues(place) == [("orders", "json")]
+    assert main(["ls", "-q", "--url", place]) == 0, "it is the only queue"
+    assert capsys.readouterr().out == "a\n"
+
+
+@pytest.mark.parametrize("verb", ["ls", "enable shop", "rotate shop", "rm shop --yes"])
+def test_only_a_definition_creates_a_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    file = tmp_path / "misspelt.db"
+    ran = Ran(capsys, f"sqlite:///{file}", *verb.split())
+    assert (ran.status, "there is no file" in ran.err, file.exists()) == (1, True, False)
 
 
 def test_a_secret_comes_from_a_file_and_is_never_shown(

@@ -1,12 +1,21 @@
 """`duequeue token` as a user sees it."""
 
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from duequeue import Queue
 from duequeue.cli import main
-from duequeue.server.tokens import Scope, TokenFile
+from duequeue.contract.stage import until
+from duequeue.server import app_for
+from duequeue.server.tokens import Scope, TokenFile, new_token
+from tests.cli.command import Worker
+from tests.server.served import served
+
+HANDLERS = "tests.cli.handlers"
 
 
 def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,16 +33,76 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert second.scopes == {Scope.ADMIN}
 
     assert main(["token", "ls", *place]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{first.id}  poll,settle  mails*  expires ")
-    assert lines[0].endswith("the worker")
-    assert lines[1] == f"{second.id}  admin  *  never expires"
+    titles, *lines = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert titles == ["ID", "SCOPES", "QUEUES", "EXPIRES", "NAME"]
+    assert lines[0][:3] == [first.id, "poll,settle", "mails*"]
+    assert lines[0][4:] == ["the", "worker"]
+    assert lines[1] == [second.id, "admin", "*", "never"]
+    assert main(["token", "ls", *place, "-q"]) == 0
+    assert capsys.readouterr().out.splitlines() == [first.id, second.id]
+    assert main(["token", "ls", *place, "--json"]) == 0
+    shown = msgspec.json.decode(capsys.readouterr().out)
+    assert (shown[0]["scopes"], shown[0]["prefix"]) == (["poll", "settle"], "mails")
+    assert (shown[1]["expires_at"], shown[1]["expired"]) == (None, False)
+    assert not [each for each in shown if "hash" in each]
 
     assert main(["token", "revoke", *place, first.id]) == 0
     capsys.readouterr()
     assert [grant.id for grant in TokenFile(file).grants()] == [second.id]
-    assert main(["token", "revoke", *place, first.id]) == 1
+    assert main(["token", "revoke", *place, first.id]) == 4
     assert first.id in capsys.readouterr().err
+
+
+def test_a_command_needs_only_the_scopes_of_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    producer, grant = new_token([Scope.OFFER], datetime.now(UTC), prefix="mails")
+    tokens.add(grant)
+    worker, grant = new_token([Scope.POLL, Scope.SETTLE], datetime.now(UTC), prefix="mails")
+    tokens.add(grant)
+    with served(app_for("memory:scopes-of-commands", token_file=tokens.path)) as server:
+        monkeypatch.setenv("DUEQUEUE_URL", server.url)
+        monkeypatch.setenv("DUEQUEUE_TOKEN", producer)
+        for _ in range(2):
+            assert main(["offer", "a", "1", "--queue", "mails"]) == 0
+        said = capsys.readouterr().err
+        assert said.count("is new") == 1, "only the first offer creates the queue"
+        monkeypatch.setenv("DUEQUEUE_TOKEN", worker)
+        assert main(["poll", "--ack", "-q"]) == 0
+        assert capsys.readouterr().out == "a\n"
+
+
+def test_a_worker_takes_the_token_of_the_configuration_file(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token, grant = new_token([Scope.ADMIN], datetime.now(UTC))
+    tokens.add(grant)
+    with served(app_for("memory:token-of-worker", token_file=tokens.path)) as server:
+        (tmp_path / "duequeue").mkdir()
+        file = tmp_path / "duequeue" / "config.toml"
+        file.write_text(f'url = "{server.url}"\ntoken = "{token}"')
+        with (
+            Queue.open(server.url, "mails", token=token) as queue,
+            Worker(f"{HANDLERS}:tell", None, "--queue=mails", XDG_CONFIG_HOME=str(tmp_path)),
+        ):
+            queue.offer("a", 1)
+            until(lambda: queue.stats().total == 0)
+
+
+def test_migrate_asks_a_server_before_it_says_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DUEQUEUE_TOKEN", raising=False)
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token, grant = new_token([Scope.READ], datetime.now(UTC))
+    tokens.add(grant)
+    (tmp_path / "token").write_text(token)
+    with served(app_for("memory:migrated", token_file=tokens.path)) as server:
+        assert main(["migrate", "--url", server.url]) == 1
+        assert "401" in capsys.readouterr().err
+        file = str(tmp_path / "token")
+        assert main(["migrate", "--url", server.url, "--token-file", file]) == 0
+        assert capsys.readouterr().out == f"{server.url} is up to date\n"
 
 
 def test_the_environment_may_name_the_file(

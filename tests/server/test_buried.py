@@ -97,8 +97,10 @@ def test_dropping_by_filter_is_an_operation(http: httpx.Client, path: str) -> No
     http.post(f"{path}/messages", json=messages)
     answer = http.delete(f"{path}/messages", params={"key_prefix": "a"})
     assert answer.status_code == 202
-    assert until_done(http, answer.json())["done"] == 10
+    done = until_done(http, answer.json())
+    assert (done["state"], done["done"]) == ("done", 10)
     assert http.get(path).json()["total"] == 10
+    assert http.delete(f"/v1/operations/{done['id']}").json() == done, "it is too late to cancel"
     listed = http.get("/v1/operations").json()["operations"]
     assert answer.json()["id"] in [each["id"] for each in listed]
 

@@ -254,6 +254,11 @@ def test_drop_everything_needs_the_name(http: httpx.Client, path: str, name: str
         ({"key": "a", "replace": "yes"}, "replace"),
         ([{"key": "a"}, {"key": "b", "delay": "x"}], "[1].delay"),
         ([{"key": "a"}, {"key": "b", "expires": "-1s"}], "[1].expires"),
+        ([{"key": "a"}, {"key": "b", "expires": -1}], "[1].expires"),
+        ({"key": "a", "expires": 1e300}, "expires"),
+        ({"key": "a", "delay": "3650000d"}, "delay"),
+        ([{"key": "a"}, {"key": "b", "delay": "3650000d"}], "[1].delay"),
+        ({"key": "a", "due_at": "0001-01-01T00:00:00+14:00"}, "due_at"),
     ],
 )
 def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argument: str) -> None:
@@ -262,9 +267,18 @@ def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argu
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["argument"] == argument
+    assert "datetime." not in problem["detail"], "that means something only in Python"
     assert problem["request_id"] == answer.headers["x-request-id"] == "r-1"
     assert problem["status"] == 422
     assert http.get(path).json()["total"] == 0
+
+
+@pytest.mark.parametrize("span", [90, 90.5, "90s", "1.5m"])
+def test_expiries(http: httpx.Client, path: str, span: Any) -> None:
+    offer(http, path, "a", 1, expires=span)
+    found = http.get(f"{path}/messages/a").json()
+    lasts = [datetime.fromisoformat(found[name]) for name in ("due_at", "expires_at")]
+    assert timedelta(seconds=90) <= lasts[1] - lasts[0] < timedelta(seconds=91)
 
 
 @pytest.mark.parametrize("number", [1, 1.5, "1.5s", "30m", "250ms", "2h", "1d"])

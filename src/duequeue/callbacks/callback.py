@@ -1,6 +1,8 @@
 """One callback: the payload as it is stored, and headers that describe the message."""
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from string import ascii_letters, digits
 from time import time
 from urllib.parse import quote
@@ -19,6 +21,7 @@ PASSED_ON = ("traceparent", "tracestate")
 _CONTENT_TYPES = {"text": "text/plain; charset=utf-8", "bytes": "application/octet-stream"}
 # A header holds these characters as they are; everything else is percent-encoded.
 _SAFE = ascii_letters + digits + "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_PLAIN = re.compile(f"[{re.escape(_SAFE)}]*")
 LONGEST_PASSED_ON = 512
 
 
@@ -43,8 +46,6 @@ def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
     endpoint = entry.endpoint
     kind = f"{endpoint.queue}|{endpoint.type}"
     identity, timestamp = message.webhook_id(kind), int(time())
-    due, scheduled = message.due_millis, message.scheduled_at
-    due_text = instant_text(nearest_instant(due))
     headers = {
         "content-type": _CONTENT_TYPES.get(endpoint.type, "application/json"),
         "webhook-id": identity,
@@ -52,13 +53,11 @@ def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
         "webhook-signature": signature(
             entry.keys.signers(now), identity, timestamp, message.payload
         ),
-        "duequeue-queue": quote(endpoint.queue, safe=_SAFE),
-        "duequeue-key": quote(message.key, safe=_SAFE),
+        "duequeue-queue": _quoted(endpoint.queue),
+        "duequeue-key": _quoted(message.key),
         "duequeue-attempt": str(message.attempt),
-        "duequeue-due-at": due_text,
-        "duequeue-scheduled-at": due_text
-        if scheduled == due
-        else instant_text(nearest_instant(scheduled)),
+        "duequeue-due-at": _instant(message.due_millis),
+        "duequeue-scheduled-at": _instant(message.scheduled_at),
         "duequeue-token": token_of(message, kind),
         ENDPOINT_HEADER: endpoint.id,
     }
@@ -68,3 +67,12 @@ def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
         if value and len(value) <= LONGEST_PASSED_ON and value.isascii() and value.isprintable():
             headers[name] = value
     return headers
+
+
+def _quoted(text: str) -> str:
+    return text if text.isascii() and _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
+
+
+@lru_cache(maxsize=1024)  # the messages of a batch share most of their instants
+def _instant(millis: int) -> str:
+    return instant_text(nearest_instant(millis))

@@ -88,9 +88,10 @@ class Lane:
         return max(0, self.free(now) + ahead - len(self.waiting))
 
     def begin(self, now: int) -> int | None:
-        """Count a call that begins now, and return its permit, or None if it must not begin."""
-        if not self.free(now):
-            return None
+        """Count a call that begins now, and return its permit, or None if it must not begin.
+
+        The caller has seen that one is free.
+        """
         permit = self._breaker.begin(now)
         if permit is not None:
             self.running += 1
@@ -142,8 +143,10 @@ class Lane:
             self._until, self._throttled_by = until, reason
 
     def _throttle_left(self, now: int) -> int:
+        if now >= self._until:
+            return 0
         # A clock that was set back must not make the pause longer.
-        return min(max(0, self._until - now), max(0, self._until - self._throttled_at))
+        return min(self._until - now, max(0, self._until - self._throttled_at))
 
 
 def _rate(endpoint: Endpoint) -> RateLimit | None:

@@ -40,7 +40,8 @@ logger = logging.getLogger("duequeue.push")
 # A lease lasts this much longer than the timeout, so that there is time to settle the message.
 MARGIN = 15_000
 PAUSE_SECONDS = 1.0
-# How many messages a queue leases while all calls of the process are taken.
+# While all calls of the process are taken, a queue leases at most as many messages as it has calls,
+# because these are the ones that soon make room. A queue without calls leases this many.
 FEW = 10
 
 Perform = Callable[[Action], Awaitable[object]]
@@ -129,10 +130,16 @@ class QueuePush:
     def _room(self, now: int) -> int:
         """Return how many messages to fetch; without a free slot, a few to wait for their turn."""
         room = self._lanes.room(now)
-        if self._slots.free > 0:
+        if self._slots.free > 0 or not room:
             return room
-        some_wait = any(self._slots.has_waiting(lane) for lane in self._lanes.busy())
-        return 0 if some_wait else min(room, FEW)
+        share = max(FEW, len(self._calls))
+        waiting = 0
+        for lane in self._lanes.busy():
+            if self._slots.has_waiting(lane):
+                waiting += len(lane.waiting)
+                if waiting > share // 2:
+                    return 0
+        return min(room, share - waiting)
 
     async def _fetch(self, room: int, seconds: float | None) -> None:
         wrap = partial(Held, self._context.name)
@@ -190,7 +197,7 @@ class QueuePush:
                 self._give_back(self._lanes.empty(lane))
 
     def _begin_calls_of(self, lane: Lane, now: int) -> None:
-        while lane.waiting and lane.free(now) and not self._stopping:
+        while lane.waiting and not self._stopping and lane.free(now):
             if self._slots.free <= 0:
                 self._slots.wait(lane, partial(self._take_turn, lane))
                 return

@@ -18,8 +18,9 @@ from duequeue.callbacks.signing_keys import SigningKeys
 from duequeue.flows.context import Context
 from duequeue.message import OfferOutcome
 from duequeue.queue_async import AsyncQueue
+from duequeue.queue_names import ENDPOINTS_OF_SERVICE
 
-QUEUE = "duequeue-endpoints"
+QUEUE = ENDPOINTS_OF_SERVICE
 # How long a note about an open breaker counts after the instant of the next call.
 SLACK = 60_000
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from duequeue.cli.log_set_up import LOG_LEVELS, set_up_log
 from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
 from duequeue.clock import SystemClock
 from duequeue.errors import MissingExtra
+from duequeue.process.garbage import collect_seldom
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.retention import Retention
 
@@ -84,6 +84,6 @@ async def _push(settings: "PushSettings", store: "StoreSettings") -> None:
     stopped = asyncio.Event()
     with answered_in_the_loop_by(stopped.set):
         async with settings.running(store):
-            gc.freeze()  # else each full collection, which all calls wait for, looks at everything
+            collect_seldom()
             print("pushing", flush=True)
             await stopped.wait()

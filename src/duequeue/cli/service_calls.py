@@ -23,11 +23,16 @@ class Calls(Protocol):
 
 
 @contextmanager
-def calls_at(place: Place) -> Iterator[Calls]:
-    """Return what answers requests for a database or a server, until the end of the block."""
+def calls_at(place: Place, *, create: bool = False) -> Iterator[Calls]:
+    """Return what answers requests for a database or a server, until the end of the block.
+
+    Unless it may create them, the database and its tables must exist.
+    """
     if is_server(place.url):
         yield _ServerCalls(place)
         return
+    if not create:
+        place.queues()  # raises
     try:
         from duequeue.server import app_for
     except ImportError as error:

@@ -12,13 +12,12 @@ from traceback import format_tb
 from typing import Any
 from urllib.parse import quote
 
-from duequeue.callbacks import records
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.clock import Clock, SystemClock
+from duequeue.queue_names import OWN_QUEUES
 from duequeue.retention import Retention
 from duequeue.server import (
     buried,
-    cron_keeper,
     crons,
     dev_clock,
     endpoints,
@@ -111,7 +110,7 @@ class Service:
 
     def is_own(self, queue: str) -> bool:
         """Return whether a queue is the server's own, which no request may touch."""
-        return queue in {cron_keeper.QUEUE, records.QUEUE}
+        return queue in OWN_QUEUES
 
     def check_callback(self, url: str) -> None:
         """Raise Refused if this server would never call a URL."""
@@ -207,8 +206,12 @@ def _raw_path(scope: Scoped) -> bytes:
     if raw is None:
         raw = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode()
     raw = raw.partition(b"?")[0]
-    root = quote(scope.get("root_path", "").rstrip("/")).encode()
-    return raw[len(root) :] if root and raw.startswith(root + b"/") else raw
+    root: str = scope.get("root_path", "").rstrip("/")
+    return raw if not root else _below(quote(root).encode(), raw)
+
+
+def _below(root: bytes, raw: bytes) -> bytes:
+    return raw[len(root) :] if raw.startswith(root + b"/") else raw
 
 
 def app_for(  # noqa: PLR0913 - the options of a server

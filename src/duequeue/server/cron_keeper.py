@@ -15,6 +15,7 @@ import msgspec
 
 from duequeue.cron.cron_async import AsyncCronHandle
 from duequeue.errors import DueQueueError
+from duequeue.queue_names import CRONS_OF_SERVICE
 from duequeue.server import wire
 from duequeue.server.cron_schedules import options_of, schedule_of
 from duequeue.server.payloads import JSON, value_to_stored
@@ -22,7 +23,7 @@ from duequeue.server.queues import OpenQueue, Queues
 
 logger = logging.getLogger("duequeue.server")
 
-QUEUE = "duequeue-crons"
+QUEUE = CRONS_OF_SERVICE
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 # How often a server looks for what others have defined or removed.
 LOOK_EVERY = timedelta(seconds=15)

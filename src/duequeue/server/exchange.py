@@ -1,8 +1,8 @@
 """One request and its answer."""
 
 import asyncio
+import random
 import re
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from datetime import datetime
 from time import monotonic
@@ -71,9 +71,9 @@ class Exchange:
         self.used: list[OpenQueue] = []
         self._scope = scope
         self._query: dict[str, str] | None = None
-        given = self.headers.get(b"x-request-id", b"")
-        is_safe = _REQUEST_ID.fullmatch(given) is not None
-        self.request_id = given.decode() if is_safe else secrets.token_hex(8)
+        given = self.headers.get(b"x-request-id")
+        is_safe = given is not None and _REQUEST_ID.fullmatch(given) is not None
+        self.request_id = given.decode() if is_safe else _new_request_id()
 
     @property
     def client(self) -> str | None:
@@ -250,6 +250,10 @@ class Exchange:
         """Send an error."""
         body = problem.encoded(self.request_id)
         await self.send_bytes(body, problems.CONTENT_TYPE, problem.status, problem.headers)
+
+
+def _new_request_id() -> str:
+    return f"{random.getrandbits(64):016x}"
 
 
 def _too_long(most: int) -> Problem:

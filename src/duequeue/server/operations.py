@@ -49,8 +49,8 @@ class Operation:
         return self._ended_at is not None
 
     def cancel(self) -> None:
-        """Stop after the current step."""
-        self._cancelled = True
+        """Stop after the current step; one that has ended stays as it is."""
+        self._cancelled = self._cancelled or not self.has_ended
 
     def status(self) -> wire.OperationStatus:
         """Return how far it has come."""

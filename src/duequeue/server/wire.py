@@ -45,7 +45,7 @@ class OfferedMessage(Request):
     delay: Duration | None = None
     replace: bool = True
     headers: dict[str, str] | None = None
-    expires: str | None = None
+    expires: Duration | None = None
 
 
 class Offered(Struct, omit_defaults=True):
@@ -118,7 +118,7 @@ class Reply(Request):
     """A message to ack with a response, which is kept for an hour unless `keep` says otherwise."""
 
     token: Token
-    response: Any = None
+    value: Any = None
     keep: Duration | None = None
 
 
@@ -133,7 +133,7 @@ class Settlement(Request):
     """What to do with deliveries; each token may be named once."""
 
     ack: list[Token] = []
-    respond: list[Reply] = []
+    response: list[Reply] = []
     extend: list[Extension] = []
     release: list[Return] = []
     bury: list[Burial] = []
@@ -146,11 +146,15 @@ class Settled(Struct):
 
 
 class Poll(Request):
-    """Lease up to `limit` messages, and wait for the first up to `wait`; settle others first."""
+    """Lease up to `limit` messages, and wait for the first up to `wait`; settle others first.
+
+    The payloads have at most `max_bytes` together, but one message comes whatever its length.
+    """
 
     limit: int = 1
     wait: Duration | None = None
     lease: Duration | None = None
+    max_bytes: Annotated[int, Meta(ge=1)] | None = None
     settle: Settlement | None = None
 
 
@@ -253,7 +257,7 @@ class QueueAndType(Struct):
 
 
 class QueueList(Struct):
-    """The queues that the token may see."""
+    """The queues that the token may use."""
 
     queues: list[QueueAndType]
 

@@ -112,7 +112,7 @@ def run(given: argparse.Namespace) -> int:
         definition["respond"] = True
     if (secret := secret_in(given)) is not None:
         definition["secret"] = secret
-    with calls_at(place_of(given)) as call:
+    with calls_at(place_of(given), create=True) as call:
         changed = call("PUT", path_of("v1", "endpoints", given.id), definition)
     show_changed(given, changed)
     return ExitCode.DONE
