@@ -71,9 +71,8 @@ class Exchange:
         self.used: list[OpenQueue] = []
         self._scope = scope
         self._query: dict[str, str] | None = None
-        given = self.headers.get(b"x-request-id")
-        is_safe = given is not None and _REQUEST_ID.fullmatch(given) is not None
-        self.request_id = given.decode() if is_safe else _new_request_id()
+        given = self.headers.get(b"x-request-id", b"")
+        self.request_id = given.decode() if _REQUEST_ID.fullmatch(given) else _new_request_id()
 
     @property
     def client(self) -> str | None:
