@@ -124,9 +124,10 @@ def test_what_cannot_be_pushed_goes_back_to_spark() -> None:
     assert pushed(*left) == (Conditions(), left)
 
 
-def test_whether_a_payload_is_null_is_for_spark_to_see() -> None:
-    """Read as a column of its own type, it may be null although the database has bytes."""
-    asked = IsNotNull(("payload",))
+@pytest.mark.parametrize("column", ["payload", "created_at", "updated_at"])
+def test_whether_a_column_is_null_is_for_spark_to_see(column: str) -> None:
+    """A payload may not fit its column, and Redis stores no instants of creation."""
+    asked = IsNotNull((column,))
     assert pushed(asked) == (Conditions(), [asked])
 
 
