@@ -2,7 +2,7 @@
 
 Redis has no snapshots. Each page shows a moment of its own, so a message that moves or changes
 meanwhile is read as it is when its page is. A message that is there from the beginning to the end
-is read, and no key is read twice.
+is read once. A key that is offered again meanwhile is another message, and may be read too.
 """
 
 from collections.abc import Generator, Iterator
