@@ -33,7 +33,7 @@ from duequeue.spark.pushed_filters import push
 from duequeue.stores.sql.postgres.bulk.snapshots import USE_AN_INDEX
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.sql.sqlite.session import QUERIES
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_redis_too
 from tests.spark.frames import FUTURE, PAST
 from tests.sql.explaining import STATISTICS
 
@@ -55,7 +55,7 @@ SIXTH = FUTURE + timedelta(days=5)
 BIT = timedelta(microseconds=1)
 
 
-@on_every_bulk_store
+@on_redis_too
 @pytest.mark.parametrize(
     ("filters", "keys"),
     [
