@@ -49,7 +49,7 @@ class RedisStage:
             yield self._caller.script("bulk/discard", (part,), own=self._stage(stage, part))
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
     ) -> Steps[OfferCounts | None]:
         """Choose among rows with the same key, then offer what was chosen.
 
@@ -66,7 +66,7 @@ class RedisStage:
         _check(state, app, stage.batch)
         if state == b"new":
             yield from self._choose(stage, parts)
-            words = (stage.batch, now, *sorted(parts))
+            words = (stage.batch, now, doubles, *sorted(parts))
             yield self._caller.script("bulk/begin_commit", words, own=commit)
         for part in map(int, (yield self._caller.script("bulk/merging", own=commit))):
             own = {**commit, **self._stage(stage, part)}
