@@ -18,7 +18,7 @@ from duequeue.pipeline import Delivered, Migrated, deliver, migrate
 from duequeue.port.bulk import BatchId, Reach
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_redis_too
 from tests.race.together import PATIENCE
 from tests.spark.frames import PAST
 
@@ -100,7 +100,7 @@ def test_a_half_written_later_offset_is_left_to_spark(
     assert before <= {each.name for each in (tmp_path / "checkpoint" / "offsets").iterdir()}
 
 
-@on_every_bulk_store
+@on_redis_too
 def test_a_run_that_was_killed_before_its_first_offset_finds_its_leases_again(
     spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
 ) -> None:

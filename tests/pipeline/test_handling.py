@@ -52,6 +52,15 @@ def test_errors_may_be_returned() -> None:
     assert outcomes_of(lambda _: [bury, 1], received(1, 2)) == [bury, Result("1")]
 
 
+@pytest.mark.parametrize(
+    "returned", ["ab", {"k0": 1, "k1": 2}, {1, 2}, [1, 2, 3], 3, (each for each in "ab")]
+)
+def test_only_a_list_has_a_result_for_each_message(returned: Any) -> None:
+    for outcome in outcomes_of(lambda _: returned, received(1, 2)):
+        assert isinstance(outcome, TypeError)
+        assert "must return None, or a list" in str(outcome)
+
+
 def test_the_first_error_is_told(caplog: pytest.LogCaptureFixture) -> None:
     log_errors(["a", "b", "c"], [Result(None), KeyError("x"), ValueError("y")])
     assert caplog.messages == ["2 of 3 messages failed; the first was 'b', with KeyError('x')"]

@@ -13,7 +13,7 @@ from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.pipeline import Columns, Ingested, ingest
 from duequeue.pipeline.ingesting.frames import checked_rows, messages, rejected
 from duequeue.port.bulk import OfferCounts
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_redis_too
 from tests.spark.frames import PAST, rows
 
 ORDERS = Columns(key="id", due_at="send_at")
@@ -24,7 +24,7 @@ def everything(url: str) -> dict[str, Any]:
         return {each.key: each.payload for each in queue.try_poll_many(1000)}
 
 
-@on_every_bulk_store
+@on_redis_too
 def test_a_csv_file_becomes_messages(spark: SparkSession, url: str, tmp_path: Path) -> None:
     source = tmp_path / "orders.csv"
     source.write_text("id,send_at,name,note\na,2020-01-01T00:00:00Z,Ann,\nb,2020-01-02,Bob,hi\n")

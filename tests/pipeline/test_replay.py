@@ -13,12 +13,12 @@ from duequeue.contract.phrases import DAY
 from duequeue.pipeline import Replayed, archive, replay
 from duequeue.pipeline.replaying import replayable, rows_of
 from duequeue.port.bulk import OfferCounts
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_redis_too
 from tests.pipeline.settling import settle
 from tests.spark.frames import PAST, SCHEMA, later, rows
 
 
-@on_every_bulk_store
+@on_redis_too
 def test_what_was_archived_comes_again(spark: SparkSession, url: str, tmp_path: Path) -> None:
     values = [(f"k{number}", str(number), PAST, {"h": "x"}) for number in range(10)]
     archived = rows(spark, values, f"{SCHEMA}, headers map<string,string>")

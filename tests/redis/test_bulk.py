@@ -194,6 +194,32 @@ def test_a_merge_that_was_interrupted_goes_on_where_it_stopped(
     assert counted == StreamCounts(3, OfferCounts(MANY, 0, 10))
 
 
+@pytest.mark.parametrize("aborted", [False, True])
+def test_a_merge_that_was_given_up_is_finished_when_its_batch_is_staged_again(
+    bulk: OpenBulk, queue: Queue[Any], aborted: bool
+) -> None:
+    stage(bulk, batch_of(*many_keys()), 1)
+    interrupt(bulk, bulk.store.merge("app", STAGE, {1: MANY}, bulk.now()), 4)
+    assert queue.ack_many(drained(queue)) == 1000
+    if aborted:  # as Spark does if the driver lives, but cannot reach the server
+        bulk.run(partial(bulk.store.discard, STAGE, [1]))
+    stage(bulk, batch_of(*many_keys()), 2)
+    assert merge(bulk, {2: MANY}) == OfferCounts(created=MANY)
+    assert [each.key for each in drained(queue)] == many_keys()[1000:]
+
+
+@pytest.mark.parametrize("again", [{3: 2, 4: 1}, {5: 3}])
+def test_rows_that_a_given_up_merge_had_chosen_do_not_count(
+    bulk: OpenBulk, queue: Queue[Any], again: dict[int, int]
+) -> None:
+    rows = batch_of("a", "b", "c", replace=False)
+    for part, many in {1: 2, 2: 1, **again}.items():
+        stage(bulk, rows.slice(3 - many if many == 1 else 0, many), part)
+    interrupt(bulk, bulk.store.merge("app", STAGE, {1: 2, 2: 1}, bulk.now()), 3)
+    assert merge(bulk, again) == OfferCounts(created=3)
+    assert [each.key for each in drained(queue)] == ["a", "b", "c"]
+
+
 def interrupt(bulk: OpenBulk, steps: Any, done: int) -> None:
     """Run some scripts of an operation, and then no more of them."""
     reply: Any = None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,25 @@ import pytest
 from duequeue import Message, Queue, StoreError
 from duequeue.contract.phrases import DAY, HOUR, SECOND
 from duequeue.history import History
+from duequeue.port.bulk import (
+    ID,
+    KEY,
+    BatchId,
+    Conditions,
+    OfferCounts,
+    Reach,
+    SnapshotQuery,
+    StageId,
+)
+from duequeue.port.store import Burial, Lease, Release
+from duequeue.spark.open_bulk import OpenBulk
+from duequeue.spark.options import parse
 from tests.fixtures.redis_server import RedisServer
+from tests.redis.test_bulk import ack, batch_of, ingest, lease, merge, read, stage
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "redis.md"
 ACL = re.compile(r"ACL SETUSER duequeue on >password (.*?)```", re.DOTALL)
+SPARKS = re.compile(r"Spark also needs `(.*?)`", re.DOTALL)
 
 
 @pytest.fixture
@@ -51,6 +67,39 @@ def test_everything_can_be_done(limited_url: str) -> None:
         with History.open(limited_url) as history:
             (day, _), *_ = history.days()
             assert history.remove_rows(day, history.day_bounds(day))
+
+
+def test_spark_can_do_everything_with_the_rights_that_it_needs(
+    limited_url: str, redis_server: RedisServer
+) -> None:
+    found = SPARKS.search(GUIDE.read_text("utf-8"))
+    assert found is not None
+    redis_server.ask("ACL", "SETUSER", "duequeue", *found[1].split())
+    with OpenBulk(parse({"url": limited_url, "queue": "orders", "history": "true"})) as bulk:
+        ingest(bulk, batch_of("a", "b"))
+        for part in (1, 2):
+            stage(bulk, batch_of("a", "c", "d"), part)
+        assert merge(bulk, {1: 3, 2: 3}) == OfferCounts(created=2, ignored=4)
+        stage(bulk, batch_of("given up"), 1, StageId(7, 4))
+        bulk.run(partial(bulk.store.discard, StageId(7, 4), [1]))
+        bulk.run(partial(bulk.store.record, "run", OfferCounts(1), bulk.now()))
+        assert bulk.run(partial(bulk.store.take_record, "run")) == OfferCounts(1)
+        assert bulk.run(partial(bulk.store.stream_counts, "app")) is not None
+        (whole,) = bulk.plan(1, 1.0)
+        for conditions in (Conditions(), Conditions(keys=["a", "b", "c", "d"])):
+            query = SnapshotQuery(conditions=conditions)
+            assert sum(len(page[KEY]) for page in bulk.snapshots().read(whole, 9, query)) == 4
+        bulk.run(partial(bulk.store.forget_stale, 0))
+        assert bulk.run(partial(bulk.store.backlog, bulk.now(), bulk.now(), 9)).messages == 4
+        assert lease(bulk, 1, reach=Reach(bulk.now(), bulk.run(bulk.store.last_id))) is not None
+        batch, rows = BatchId("me", 1), read(bulk, 1, 0)
+        first, second, *_ = (Lease(row[ID], 0, 0, row[KEY]) for row in rows)
+        bulk.run(partial(bulk.store.note_handled, batch, {row[ID]: 1 for row in rows}))
+        assert bulk.run(partial(bulk.store.release, batch, [Release(first, 0)]))
+        assert bulk.run(partial(bulk.store.bury, batch, [Burial(second, 1, "why")], bulk.now()))
+        assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
+        assert ack(bulk, 1) == 2
+        bulk.announce(bulk.now())
 
 
 def test_nothing_else_can_be_done(limited_url: str, redis_server: RedisServer) -> None:

@@ -115,13 +115,14 @@ class Scene:
 
 @pytest.mark.timeout(600)
 def test_the_driver_is_killed_at_every_point(
-    spark: SparkSession, ready_database: str, tmp_path: Path
+    spark: SparkSession, ready_database: str, ready_mariadb: str, redis_url: str, tmp_path: Path
 ) -> None:
     file = f"sqlite:///{tmp_path / 'queue.db'}"
+    others = (file, ready_mariadb, redis_url)
     readers = [Scene(ready_database, point, tmp_path) for point in READ_POINTS]
-    readers.append(Scene(file, "leased, not logged", tmp_path))
+    readers += [Scene(url, "leased, not logged", tmp_path) for url in others]
     writers = [Scene(ready_database, point, tmp_path) for point in WRITE_POINTS]
-    writers.append(Scene(file, "merged, not committed", tmp_path))
+    writers += [Scene(url, "merged, not committed", tmp_path) for url in others]
     parts = [scene.reading() for scene in readers] + [scene.writing() for scene in writers]
     with driver("local[16]", parts, tmp_path) as process:
         until_all_halted(process, [scene.marker for scene in readers + writers])

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Queue
-from duequeue.spark import OfferCounts, offer
-from tests.fixtures.stores import fresh_url
+from duequeue.spark import OfferCounts, StreamCounts, offer, stream_counts
+from tests.fixtures.stores import fresh_url, on_redis_too
 from tests.spark.frames import FUTURE, PAST, messages, rows
 from tests.spark.streams import in_files, run_through, stream, to_files
 from tests.spark.test_stream_write import Inbox, forget_last_commit, into
@@ -55,3 +55,16 @@ def test_a_stream_into_the_queue_offers_a_replayed_batch_once(
     inbox.put("second", [{"key": "more", "payload": "1"}])
     run_through(into(inbox.frame(), url, tmp_path))
     assert [each.key for each in queue.try_poll_many(100)] == ["more"]
+
+
+@on_redis_too
+def test_rows_of_a_stream_with_the_same_key_are_all_counted(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    inbox = Inbox(spark, tmp_path)
+    for number in range(2):
+        rows = [{"key": f"k{each % 3}", "payload": f"{number}"} for each in range(10)]
+        inbox.put(f"{number}", rows)
+        run_through(into(inbox.frame(), url, tmp_path, txnAppId="me"))
+    counts = stream_counts(url=url, queue="orders", app="me")
+    assert counts == StreamCounts(1, OfferCounts(created=3, updated=3, ignored=14))

@@ -33,7 +33,7 @@ from duequeue.spark.pushed_filters import push
 from duequeue.stores.sql.postgres.bulk.snapshots import USE_AN_INDEX
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.sql.sqlite.session import QUERIES
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_redis_too
 from tests.spark.frames import FUTURE, PAST
 from tests.sql.explaining import STATISTICS
 
@@ -55,7 +55,7 @@ SIXTH = FUTURE + timedelta(days=5)
 BIT = timedelta(microseconds=1)
 
 
-@on_every_bulk_store
+@on_redis_too
 @pytest.mark.parametrize(
     ("filters", "keys"),
     [
@@ -124,9 +124,10 @@ def test_what_cannot_be_pushed_goes_back_to_spark() -> None:
     assert pushed(*left) == (Conditions(), left)
 
 
-def test_whether_a_payload_is_null_is_for_spark_to_see() -> None:
-    """Read as a column of its own type, it may be null although the database has bytes."""
-    asked = IsNotNull(("payload",))
+@pytest.mark.parametrize("column", ["payload", "created_at", "updated_at"])
+def test_whether_a_column_is_null_is_for_spark_to_see(column: str) -> None:
+    """A payload may not fit its column, and Redis stores no instants of creation."""
+    asked = IsNotNull((column,))
     assert pushed(asked) == (Conditions(), [asked])
 
 

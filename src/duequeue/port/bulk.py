@@ -176,7 +176,7 @@ class BulkStore(Protocol):
         """Delete staged parts."""
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
     ) -> Steps[OfferCounts | None]:
         """Offer the staged rows; return None if this is the batch that the app merged last.
 
@@ -185,7 +185,8 @@ class BulkStore(Protocol):
 
         `parts` maps the number of each part to its number of rows; any other part was left over
         by a failed try. If several parts have the same key, the part with the higher number
-        counts as offered later.
+        counts as offered later. `doubles` rows were not staged, because others have the same keys,
+        and count as ignored.
         """
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:

@@ -25,8 +25,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # The names of a column's bounds in `Conditions`.
 _INSTANTS = {"due_at": "due", "deliver_at": "deliver", "leased_until": "leased"}
-# A payload may be null, if it is read as a column of its own type.
-_NEVER_NULL = {"key", "due_at", "deliver_at", "attempt", "created_at"}
+# A payload may be null, if it is read as a column of its own type, and Redis has no `created_at`.
+_NEVER_NULL = {"key", "due_at", "deliver_at", "attempt"}
 _LAST_CHARACTER = "\U0010ffff"
 
 

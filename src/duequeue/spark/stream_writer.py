@@ -35,13 +35,15 @@ _BATCH_ID = "streaming.sql.batchId"
 class Staged(WriterCommitMessage):
     """What one partition has staged: the number of rows in each part.
 
-    The driver learns the name of the query only from this message.
+    The driver learns the name of the query only from this message. Doubles are rows that were not
+    staged, because a chunk has each key once.
     """
 
     app: str
     stage: StageId
     parts: dict[int, int]
     earliest: int
+    doubles: int = 0
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -58,17 +60,20 @@ class StreamWriter(DataSourceStreamArrowWriter):
         stage = StageId(_writer_number(options.kind, app), batch)
         parts, earliest = dict[int, int](), LATEST
         found = (
-            prepared(chunk, options) for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS)
+            (chunk.num_rows, prepared(chunk, options))
+            for chunk in chunks(iterator, options.batch_size or CHUNK_ROWS)
         )
         first = next(found, None)
         if first is None:  # an empty partition needs no connection
             return Staged(app, stage, parts, earliest)
+        doubles = 0
         with open_for_writing(options) as bulk:
-            for part, offered in enumerate(chain([first], found), first_part):
+            for part, (given, offered) in enumerate(chain([first], found), first_part):
                 bulk.run(partial(bulk.store.stage, offered, stage, part))
                 parts[part] = offered.num_rows
+                doubles += given - offered.num_rows
                 earliest = min(earliest, pc.min(offered["due_at"]).as_py())
-        return Staged(app, stage, parts, earliest)
+        return Staged(app, stage, parts, earliest, doubles)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
         """Merge the staged rows, unless this batch was merged before."""
@@ -76,9 +81,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if not staged:
             return
         app, stage = staged[0].app, staged[0].stage
-        parts = _parts(staged)
+        parts, doubles = _parts(staged), sum(message.doubles for message in staged)
         with OpenBulk(self._options) as bulk:
-            counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now()))
+            counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now(), doubles))
             if counts is None:
                 logger.warning(
                     "skipping batch %d of %r, which was already merged. This is expected after a "

@@ -1,7 +1,8 @@
 """How an executor calls a handler, and settles the messages that failed."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -226,9 +227,15 @@ def _answers(handler: Handler, received: list[Received]) -> list[object]:
     returned = handler(received) if received else []
     if returned is None:
         return [Result(None)] * len(received)
-    if isinstance(returned, str | bytes) or len(returned) != len(received):
+    if not _is_list(returned) or len(returned) != len(received):
         raise TypeError("handler must return None, or a list with one result for each message")
     return [_answer(each) for each in returned]
+
+
+def _is_list(returned: object) -> bool:
+    """Return whether these are results in an order; an array of pyarrow or numpy will do."""
+    other = isinstance(returned, str | bytes | Mapping | AbstractSet)
+    return isinstance(returned, Sized) and not other
 
 
 def _answer(returned: object) -> object:

@@ -44,17 +44,18 @@ class RedisStage:
             first += len(records)
 
     def discard(self, stage: StageId, parts: Sequence[int]) -> Steps[None]:
-        """Delete parts from the stage."""
+        """Delete parts from the stage, unless a merge has begun to offer them."""
         for part in parts:
             yield self._caller.script("bulk/discard", (part,), own=self._stage(stage, part))
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
     ) -> Steps[OfferCounts | None]:
         """Choose among rows with the same key, then offer what was chosen.
 
         Each script takes the rows that it offers away from the stage and counts them, so a try
-        that was interrupted goes on where it stopped.
+        that was interrupted goes on where it stopped. It goes on with the parts that it began
+        with, because some of their rows are offered already. Spark may have staged them again.
         """
         commit = {"commit": self._caller.keys.named(f"commit:{app}"), **self._stage(stage)}
         known = [number for item in parts.items() for number in item]
@@ -65,8 +66,9 @@ class RedisStage:
         _check(state, app, stage.batch)
         if state == b"new":
             yield from self._choose(stage, parts)
-            yield self._caller.script("bulk/begin_commit", (stage.batch, now), own=commit)
-        for part in sorted(parts):
+            words = (stage.batch, now, doubles, *sorted(parts))
+            yield self._caller.script("bulk/begin_commit", words, own=commit)
+        for part in map(int, (yield self._caller.script("bulk/merging", own=commit))):
             own = {**commit, **self._stage(stage, part)}
             while (yield self._caller.script("bulk/merge", (part, now, MOST_BYTES), now, own)):
                 pass
@@ -107,7 +109,7 @@ class RedisStage:
         for batch in map(int, stages):
             if batch <= stage.batch:
                 old = StageId(stage.writer, batch)
-                parts = yield self._caller.script("bulk/stage_parts", own=self._stage(old))
+                parts = yield self._caller.script("bulk/end_merge", own=self._stage(old))
                 yield from self.discard(old, [int(part) for part in parts])
                 yield self._caller.script("bulk/forget_stage", (batch,), own=self._stage(old))
 
@@ -119,6 +121,7 @@ class RedisStage:
             "stages": named(f"stages:{stage.writer}"),
             "stage_parts": named(base),
             "chosen": named(f"{base}:chosen"),
+            "merging": named(f"{base}:merging"),
             "staged": named(f"{base}:{part}"),
             "staged_keys": named(f"{base}:{part}:keys"),
         }

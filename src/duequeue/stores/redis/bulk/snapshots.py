@@ -2,7 +2,8 @@
 
 Redis has no snapshots. Each page shows a moment of its own, so a message that moves or changes
 during the read appears as it is when its page is read. A message that is there from the beginning
-to the end is read, and no key is read twice.
+to the end is read once. A key that is offered again meanwhile is another message, and may be read
+too.
 """
 
 from collections.abc import Generator, Iterator

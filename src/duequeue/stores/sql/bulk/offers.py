@@ -60,7 +60,7 @@ class SqlStage:
             yield QueryEach("discard_staged", stage._asdict(), ("part",), each)
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int
+        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
     ) -> Steps[OfferCounts | None]:
         """Record the batch, which locks out any other try, check the stage, and merge it."""
         yield from self._settling.prepare(now)
@@ -75,7 +75,8 @@ class SqlStage:
                 f"batch {stage.batch} of {app!r} is no longer staged as it was written; the server "
                 "must have crashed in between, so run the batch again"
             )
-        counts = yield from self._merge(stage, parts, now)
+        merged = yield from self._merge(stage, parts, now)
+        counts = merged.plus(OfferCounts(ignored=doubles))
         yield Execute("add_to_commit", {**self._kind, "app": app, **counts._asdict()})
         return counts
 

@@ -1,5 +1,8 @@
--- keys: commit
--- args: batch now
--- From now on the rows of the stage are taken away as they are merged.
+-- keys: commit merging
+-- args: batch now doubles
+-- The rest: parts. From now on their rows are taken away from the stage as they are merged.
+call('UNLINK', merging)
+for i = rest, #ARGV do call('RPUSH', merging, ARGV[i]) end
+call('HINCRBY', commit, 'ignored', doubles)
 return call('HSET', commit, 'batch', batch, 'state', 'merging', 'at', now,
-  'own_created', 0, 'own_updated', 0, 'own_ignored', 0)
+  'own_created', 0, 'own_updated', 0, 'own_ignored', doubles)

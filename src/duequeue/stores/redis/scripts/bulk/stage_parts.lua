@@ -1,2 +1,0 @@
--- keys: stage_parts
-return call('HKEYS', stage_parts)
