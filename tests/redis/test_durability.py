@@ -133,16 +133,19 @@ def test_durable_fsync_waits_for_the_disk_but_not_with_leases(
     frail_redis.ask("CONFIG", "RESETSTAT")
     url = f"{frail_redis.fresh_url()}?durable=fsync"
     with opened(face, url) as queue:
-        queue.offer("a", 1)
-        queue.offer("b", 1)
-        assert calls_of(frail_redis, "waitaof") == 2
-        first, second = queue.try_poll_many(2)
+        for key in "abcd":
+            queue.offer(key, 1)
+        assert calls_of(frail_redis, "waitaof") == 4
+        first, second, third, fourth = queue.try_poll_many(4)
         first.extend()
-        assert calls_of(frail_redis, "waitaof") == 2
+        assert calls_of(frail_redis, "waitaof") == 4
         first.ack()
         second.release()
+        third.ack(response=1)
+        fourth.bury("why")
         queue.drop("b")
-        assert calls_of(frail_redis, "waitaof") == 5
+        queue.revive("d")
+        assert calls_of(frail_redis, "waitaof") == 10
     frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
 
 

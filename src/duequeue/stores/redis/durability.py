@@ -19,6 +19,7 @@ CONFIRM_WITHIN = 5.0
 # If a crash undoes any other script, only a lease or its end is lost.
 LASTING = frozenset(
     {
+        "answer",
         "bulk/ack",
         "bulk/close_commit",
         "bulk/merge",
