@@ -143,7 +143,7 @@ class AsyncRedisSession:
         self, ends_at: float, command: Script | Together | Undo | Question
     ) -> object:
         if isinstance(command, Undo):
-            await self._undo(command.script)
+            await self._undo(command.scripts)
             return None
         slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else ()
         left = min(ends_at - monotonic(), ANSWER_WITHIN)
@@ -164,11 +164,11 @@ class AsyncRedisSession:
             await line.close(error)  # nobody else gets an answer there either
         raise error
 
-    async def _undo(self, script: Script) -> None:
-        """Run a script on the connection of the one that it undoes, and so after it."""
+    async def _undo(self, scripts: Sequence[Script]) -> None:
+        """Run scripts on the connection of those that they undo, and so after them."""
         with suppress(RedisError, OSError):
             async with asyncio.timeout(UNDO_WITHIN):
-                await _answer(await self._connection.get(), script)
+                await _answer_all(await self._connection.get(), scripts)
 
     async def _answer_durably(
         self, ends_at: float, command: Script | Together | Question, slots: Iterable[bytes]
