@@ -100,7 +100,7 @@ def test_a_cancelled_poll_gives_back_what_it_has_leased_in_any_shard(
         async with AsyncQueue.open(store_url, "orders", lease=DAY) as queue:
             await queue.offer_batch([Message(str(number), 1) for number in range(20)])
             claiming = asyncio.create_task(queue.try_poll_many(20))
-            while not size_of_all(client, "ZCARD", "leased"):
+            for _ in iter(lambda: size_of_all(client, "ZCARD", "leased") > 0, True):
                 await asyncio.sleep(0)
             claiming.cancel()
             await asyncio.wait([claiming])
