@@ -11,6 +11,7 @@ from duequeue import AsyncQueue, Message, OfferOutcome, RetryPolicy, StoreError,
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.logs import messages_of
 from duequeue.stores.redis import durability
+from duequeue.stores.redis.checks import confirms_too_early
 from tests.fixtures.redis_sentinel import replicated
 from tests.fixtures.redis_server import (
     NOT_PERSISTENT,
@@ -81,6 +82,38 @@ def test_a_server_without_a_file_gets_one_warning(
         (warning,) = messages_of("duequeue.redis", caplog)
         assert "writes no append-only file" in warning
         assert server.password not in warning
+
+
+def test_a_server_that_confirms_before_the_disk_has_it_gets_one_warning(
+    face: Face, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(valkey_9(), *PERSISTENT) as server, caplog.at_level(logging.WARNING):
+        opened(face, server.url()).close()
+        server.ask("CONFIG", "SET", "appendfsync", "always")
+        opened(face, f"{server.url()}?durable=fsync").close()
+        assert messages_of("duequeue.redis", caplog) == []
+        server.ask("CONFIG", "SET", "appendfsync", "everysec")
+        opened(face, f"{server.url()}?durable=fsync").close()
+        opened(face, f"{server.url()}?durable=fsync").close()
+        (warning,) = messages_of("duequeue.redis", caplog)
+        assert "WAITAOF of this version waits for the disk only if appendfsync is al" in warning
+        assert server.password not in warning
+
+
+@pytest.mark.parametrize(
+    ("about", "is_early"),
+    [
+        ({"redis_version": "7.2.11"}, False),
+        ({"redis_version": "7.4.2"}, True),
+        ({"redis_version": "8.0.0"}, False),
+        ({"redis_version": "7.2.4", "valkey_version": "9.1.2"}, True),
+        ({}, False),
+    ],
+)
+def test_these_versions_confirm_before_the_disk_has_it(
+    about: dict[str, str], is_early: bool
+) -> None:
+    assert confirms_too_early(about) is is_early
 
 
 def test_a_replica_is_refused(face: Face) -> None:
