@@ -11,6 +11,7 @@ from typing import Any
 from redis.exceptions import ConnectionError as LostConnection
 
 from duequeue.stores.redis.commands import Question, Script, Together
+from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis_client.settings import Durable
 
 # A change that is not confirmed within these seconds counts as failed.
@@ -55,9 +56,9 @@ def slots_to_confirm(command: Script | Together | Question) -> Iterable[bytes]:
     return sorted(found)
 
 
-def barrier(slot: bytes) -> tuple[str | bytes, ...]:
+def barrier(slot: bytes) -> Script:
     """Return a write to the slot of a key."""
-    return ("SET", slot[: slot.index(b"}") + 1] + b":barrier", "1")
+    return Script(code("barrier"), [slot[: slot.index(b"}") + 1] + b":barrier"], ())
 
 
 def wait_words(durable: Durable, seconds: float) -> tuple[str, ...]:

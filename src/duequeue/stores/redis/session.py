@@ -130,9 +130,8 @@ def _answer_all(connection: Connection, ends_at: float, commands: Sequence[Scrip
 
 def _confirm(connection: Connection, ends_at: float, durable: Durable, slot: bytes) -> None:
     """Wait until what was changed before is as durable as the URL demands."""
-    connection.send_command(*barrier(slot))
+    answer(connection, ends_at, barrier(slot))
     connection.send_command(*wait_words(durable, ends_at - monotonic()))
-    _read(connection, ends_at)
     require_confirmed(durable, _read(connection, ends_at))
 
 

@@ -177,7 +177,7 @@ class AsyncRedisSession:
         async with self._connection.own() as line:
             reply = await _answer(line, command)
             for slot in slots:
-                await line.call(barrier(slot))
+                await _answer(line, barrier(slot))
                 confirmed = await line.call(wait_words(self._durable, ends_at - monotonic()))
                 require_confirmed(self._durable, confirmed)
         return reply
