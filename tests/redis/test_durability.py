@@ -12,6 +12,7 @@ from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.logs import messages_of
 from duequeue.stores.redis import durability
 from duequeue.stores.redis.checks import confirms_too_early
+from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_sentinel import replicated
 from tests.fixtures.redis_server import (
     NOT_PERSISTENT,
@@ -180,6 +181,28 @@ def test_durable_fsync_waits_for_the_disk_but_not_with_leases(
         queue.revive("d")
         assert calls_of(frail_redis, "waitaof") == 10
     frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
+def test_a_batch_in_several_shards_waits_once(face: Face, frail_redis: RedisServer) -> None:
+    frail_redis.ask("CONFIG", "SET", "appendfsync", "always")
+    try:
+        with opened(face, f"{frail_redis.fresh_url()}?durable=fsync&shards=8") as queue:
+            frail_redis.ask("CONFIG", "RESETSTAT")
+            queue.offer_batch([Message(str(number), 1) for number in range(100)])
+            assert calls_of(frail_redis, "waitaof") == 1
+    finally:
+        frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
+def test_each_node_of_a_cluster_confirms_its_own_part(
+    face: Face, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.flush()
+    with opened(face, f"{redis_cluster.url()}?durable=fsync&shards=6") as queue:
+        for node in redis_cluster.primaries:
+            node.ask("CONFIG", "RESETSTAT")
+        queue.offer_batch([Message(str(number), 1) for number in range(100)])
+        assert [calls_of(node, "waitaof") for node in redis_cluster.primaries] == [2, 2, 2]
 
 
 def test_many_tasks_wait_for_the_disk_on_few_connections(frail_redis: RedisServer) -> None:

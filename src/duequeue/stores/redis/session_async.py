@@ -1,7 +1,7 @@
 """The same sessions, awaiting."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import inf
@@ -18,6 +18,7 @@ from duequeue.stores.redis.cluster_multiplexer import ClusterMultiplexer
 from duequeue.stores.redis.commands import LOAD, Question, Script, Together, Undo
 from duequeue.stores.redis.durability import (
     barrier,
+    looks_before_waits,
     require_confirmed,
     slots_to_confirm,
     wait_words,
@@ -145,7 +146,7 @@ class AsyncRedisSession:
         if isinstance(command, Undo):
             await self._undo(command.scripts)
             return None
-        slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else ()
+        slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else []
         left = min(ends_at - monotonic(), ANSWER_WITHIN)
         line: Multiplexer | ClusterMultiplexer | None = None
         try:
@@ -171,13 +172,16 @@ class AsyncRedisSession:
                 await _answer_all(await self._connection.get(), scripts)
 
     async def _answer_durably(
-        self, ends_at: float, command: Script | Together | Question, slots: Iterable[bytes]
+        self, ends_at: float, command: Script | Together | Question, slots: list[bytes]
     ) -> object:
         """Wait until what was changed is as durable as the URL demands."""
         async with self._connection.own() as line:
             reply = await _answer(line, command)
             for slot in slots:
                 await _answer(line, barrier(slot))
+            for look in looks_before_waits(self._settings, slots):
+                if look is not None:
+                    await line.call(look)
                 confirmed = await line.call(wait_words(self._durable, ends_at - monotonic()))
                 require_confirmed(self._durable, confirmed)
         return reply
