@@ -223,6 +223,24 @@ def test_a_queue_is_spread_over_a_cluster(face: Face, redis_cluster: RedisCluste
         assert queue.ack_many(found) == MANY
 
 
+def test_a_queue_that_could_not_be_opened_is_not_divided(
+    face: Face, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.flush()
+    own = redis_cluster.node_of("dq:{orders|json}:shards")
+    other = next(node for node in redis_cluster.primaries if node is not own)
+    settings = {"maxmemory": ("1gb", "0"), "maxmemory-policy": ("allkeys-lru", "noeviction")}
+    for name, (refused, _) in settings.items():
+        other.ask("CONFIG", "SET", name, refused)
+    try:
+        with pytest.raises(StoreError, match="maxmemory-policy is allkeys-lru"):
+            face.open(f"{redis_cluster.url()}?shards=6", "orders")
+    finally:
+        for name, (_, usual) in settings.items():
+            other.ask("CONFIG", "SET", name, usual)
+    face.open(redis_cluster.url(), "orders").close()
+
+
 def test_a_poll_on_a_cluster_is_woken_by_another_process(
     face: Face, redis_cluster: RedisCluster, hand: Hand
 ) -> None:
