@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Queue, StoreError
+from duequeue import Queue, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
 from tests.fixtures.redis_cluster import RedisCluster
@@ -61,6 +61,13 @@ def test_every_queue_works_and_is_in_one_slot(face: Face, cluster: RedisCluster)
         slots = {key: cluster.primaries[0].ask("CLUSTER", "KEYSLOT", key) for key in keys}
         for tag in tags:
             assert len({slot for key, slot in slots.items() if key.startswith(tag + b"}")}) == 1
+
+
+def test_the_url_of_a_single_server_is_refused(face: Face, cluster: RedisCluster) -> None:
+    others = [node for node in cluster.primaries if node is not cluster.mortal]
+    with pytest.raises(StoreError, match=r"node of a cluster.*redis\+cluster://") as caught:
+        face.open(others[0].url(), "letters")
+    assert not isinstance(caught.value, StoreUnavailable), "it would be tried again"
 
 
 def test_an_open_queue_follows_its_slot(face: Face, cluster: RedisCluster) -> None:

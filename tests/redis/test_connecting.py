@@ -8,10 +8,11 @@ import pytest
 from redis.exceptions import AuthenticationError, RedisError
 from redis.exceptions import ConnectionError as LostConnection
 
+from duequeue.stores.redis_client import sentinel
 from duequeue.stores.redis_client.cluster import ClusterConnection
 from duequeue.stores.redis_client.connecting import connect, connect_async
-from duequeue.stores.redis_client.nodes import Connection
-from duequeue.stores.redis_client.servers import slot_of
+from duequeue.stores.redis_client.nodes import Connection, connect_to_sentinel
+from duequeue.stores.redis_client.servers import Server, slot_of
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_sentinel import Watched
@@ -100,6 +101,23 @@ def test_a_service_that_no_sentinel_watches_is_named(watched_redis: Watched) -> 
 def test_sentinels_that_are_away_are_passed_over(watched_redis: Watched) -> None:
     url = watched_redis.url().replace("@", "@127.0.0.1:1,")
     assert answer_of(url, "PING") == b"PONG"
+
+
+def test_the_sentinel_that_answered_is_asked_first_from_then_on(
+    watched_redis: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def note(settings: RedisSettings, server: Server) -> Connection:
+        asked.append(server.port)
+        return connect_to_sentinel(settings, server)
+
+    monkeypatch.setattr(sentinel, "connect_to_sentinel", note)
+    settings = RedisSettings.from_url(watched_redis.url().replace("@", "@127.0.0.1:1,"))
+    for _ in range(2):
+        connect(settings).disconnect()
+    port = watched_redis.sentinel.port
+    assert asked == [1, port, port]
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from duequeue import AsyncQueue, Message, OfferOutcome, RetryPolicy, StoreError,
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.logs import messages_of
 from duequeue.stores.redis import durability
+from duequeue.stores.redis.checks import confirms_too_early
+from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_sentinel import replicated
 from tests.fixtures.redis_server import (
     NOT_PERSISTENT,
@@ -83,6 +85,38 @@ def test_a_server_without_a_file_gets_one_warning(
         assert server.password not in warning
 
 
+def test_a_server_that_confirms_before_the_disk_has_it_gets_one_warning(
+    face: Face, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(valkey_9(), *PERSISTENT) as server, caplog.at_level(logging.WARNING):
+        opened(face, server.url()).close()
+        server.ask("CONFIG", "SET", "appendfsync", "always")
+        opened(face, f"{server.url()}?durable=fsync").close()
+        assert messages_of("duequeue.redis", caplog) == []
+        server.ask("CONFIG", "SET", "appendfsync", "everysec")
+        opened(face, f"{server.url()}?durable=fsync").close()
+        opened(face, f"{server.url()}?durable=fsync").close()
+        (warning,) = messages_of("duequeue.redis", caplog)
+        assert "WAITAOF of this version waits for the disk only if appendfsync is al" in warning
+        assert server.password not in warning
+
+
+@pytest.mark.parametrize(
+    ("about", "is_early"),
+    [
+        ({"redis_version": "7.2.11"}, False),
+        ({"redis_version": "7.4.2"}, True),
+        ({"redis_version": "8.0.0"}, False),
+        ({"redis_version": "7.2.4", "valkey_version": "9.1.2"}, True),
+        ({}, False),
+    ],
+)
+def test_these_versions_confirm_before_the_disk_has_it(
+    about: dict[str, str], is_early: bool
+) -> None:
+    assert confirms_too_early(about) is is_early
+
+
 def test_a_replica_is_refused(face: Face) -> None:
     with (
         replicated() as (_, replica),
@@ -133,17 +167,42 @@ def test_durable_fsync_waits_for_the_disk_but_not_with_leases(
     frail_redis.ask("CONFIG", "RESETSTAT")
     url = f"{frail_redis.fresh_url()}?durable=fsync"
     with opened(face, url) as queue:
-        queue.offer("a", 1)
-        queue.offer("b", 1)
-        assert calls_of(frail_redis, "waitaof") == 2
-        first, second = queue.try_poll_many(2)
+        for key in "abcd":
+            queue.offer(key, 1)
+        assert calls_of(frail_redis, "waitaof") == 4
+        first, second, third, fourth = queue.try_poll_many(4)
         first.extend()
-        assert calls_of(frail_redis, "waitaof") == 2
+        assert calls_of(frail_redis, "waitaof") == 4
         first.ack()
         second.release()
+        third.ack(response=1)
+        fourth.bury("why")
         queue.drop("b")
-        assert calls_of(frail_redis, "waitaof") == 5
+        queue.revive("d")
+        assert calls_of(frail_redis, "waitaof") == 10
     frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
+def test_a_batch_in_several_shards_waits_once(face: Face, frail_redis: RedisServer) -> None:
+    frail_redis.ask("CONFIG", "SET", "appendfsync", "always")
+    try:
+        with opened(face, f"{frail_redis.fresh_url()}?durable=fsync&shards=8") as queue:
+            frail_redis.ask("CONFIG", "RESETSTAT")
+            queue.offer_batch([Message(str(number), 1) for number in range(100)])
+            assert calls_of(frail_redis, "waitaof") == 1
+    finally:
+        frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
+def test_each_node_of_a_cluster_confirms_its_own_part(
+    face: Face, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.flush()
+    with opened(face, f"{redis_cluster.url()}?durable=fsync&shards=6") as queue:
+        for node in redis_cluster.primaries:
+            node.ask("CONFIG", "RESETSTAT")
+        queue.offer_batch([Message(str(number), 1) for number in range(100)])
+        assert [calls_of(node, "waitaof") for node in redis_cluster.primaries] == [2, 2, 2]
 
 
 def test_many_tasks_wait_for_the_disk_on_few_connections(frail_redis: RedisServer) -> None:

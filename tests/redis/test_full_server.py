@@ -79,6 +79,29 @@ def test_a_full_server_takes_no_messages_and_gives_those_that_it_has(
         assert check_structure(client, KIND) == 0
 
 
+@pytest.mark.parametrize("options", ["durable=fsync", "durable=fsync&shards=4"])
+def test_a_full_server_confirms_what_is_settled_and_dropped(
+    face: Face, frail_redis: RedisServer, options: str
+) -> None:
+    url = f"{frail_redis.fresh_url()}?{options}"
+    frail_redis.ask("CONFIG", "SET", "appendfsync", "always")
+    try:
+        with face.open(url, "orders", retry=RetryPolicy.never()) as queue:
+            queue.offer_batch([Message(f"key-{number}", "x" * 500) for number in range(100)])
+            in_hand = queue.try_poll_many(20)
+            fill(frail_redis)
+            with refused():
+                queue.offer("new", 1)
+            settle_all(queue, in_hand)
+            assert queue.drop("key-99")
+            while found := queue.try_poll_many(50):
+                assert queue.ack_many(found) == len(found)
+            assert queue.stats().total == 2  # those that were released
+    finally:
+        frail_redis.ask("CONFIG", "SET", "maxmemory", "0")
+        frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
 def test_a_server_that_becomes_full_leaves_the_first_of_large_updates(
     server: RedisServer, url: str
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue import Message, Queue, StoreError
+from duequeue import ManualClock, Message, OfferOutcome, Queue, StoreError
 from duequeue.contract.phrases import DAY, HOUR, SECOND
 from duequeue.history import History
 from duequeue.port.bulk import (
@@ -23,6 +23,7 @@ from duequeue.port.bulk import (
 from duequeue.port.store import Burial, Lease, Release
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
+from tests.fixtures.redis_sentinel import Watched
 from tests.fixtures.redis_server import RedisServer
 from tests.redis.test_bulk import ack, batch_of, ingest, lease, merge, read, stage
 
@@ -31,12 +32,17 @@ ACL = re.compile(r"ACL SETUSER duequeue on >password (.*?)```", re.DOTALL)
 SPARKS = re.compile(r"Spark also needs `(.*?)`", re.DOTALL)
 
 
+def rights_of_the_guide() -> list[str]:
+    found = ACL.search(GUIDE.read_text("utf-8"))
+    assert found is not None
+    return found[1].split()
+
+
 @pytest.fixture
 def limited_url(redis_server: RedisServer, redis_url: str) -> Iterator[str]:
     """The URL of that user."""
-    found = ACL.search(GUIDE.read_text("utf-8"))
-    assert found is not None
-    redis_server.ask("ACL", "SETUSER", "duequeue", "on", ">secret", *found[1].split())
+    rights = rights_of_the_guide()
+    redis_server.ask("ACL", "SETUSER", "duequeue", "on", ">secret", *rights)
     yield redis_url.replace(f":{redis_server.password}@", "duequeue:secret@")
     redis_server.ask("ACL", "DELUSER", "duequeue")
 
@@ -63,6 +69,12 @@ def test_everything_can_be_done(limited_url: str) -> None:
         assert queue.drop("later")
         assert queue.history()
         assert queue.drop_all("orders") == 2
+        queue.offer("answered", 1)
+        answered = queue.try_poll()
+        assert answered is not None
+        assert answered.ack(response=1)
+        assert queue.response("answered") is not None
+        assert queue.forget_response("answered")
         assert queue.poll(SECOND / 5) is None
         with History.open(limited_url) as history:
             (day, _), *_ = history.days()
@@ -100,6 +112,26 @@ def test_spark_can_do_everything_with_the_rights_that_it_needs(
         assert bulk.run(partial(bulk.store.extend, "me", bulk.now() + 60_000)) == 2
         assert ack(bulk, 1) == 2
         bulk.announce(bulk.now())
+
+
+def test_expired_messages_can_be_dropped(limited_url: str, clock: ManualClock) -> None:
+    with Queue.open(limited_url, "orders", clock=clock) as queue:
+        queue.offer_batch([Message(key, 1, expires=SECOND) for key in "abc"])
+        clock.advance(SECOND)
+        assert queue.try_poll() is None
+        assert queue.stats().total == 0
+
+
+def test_sentinel_needs_one_right_more(watched_redis: Watched) -> None:
+    rights = rights_of_the_guide()
+    primary = watched_redis.primary
+    url = watched_redis.url().replace(f":{primary.password}@", "duequeue:secret@")
+    primary.ask("ACL", "SETUSER", "duequeue", "on", ">secret", *rights)
+    with pytest.raises(StoreError, match="'role'"):
+        Queue.open(url, "orders")
+    primary.ask("ACL", "SETUSER", "duequeue", "+role")
+    with Queue.open(url, "orders") as queue:
+        assert queue.offer("a", 1) is OfferOutcome.CREATED
 
 
 def test_nothing_else_can_be_done(limited_url: str, redis_server: RedisServer) -> None:

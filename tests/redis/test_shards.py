@@ -1,5 +1,6 @@
 """One queue in several shards: what it promises across them, and where they are."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,26 +9,36 @@ from typing import Any
 
 import pytest
 
-from duequeue import ManualClock, Message, Queue, StoreError
+from duequeue import AsyncQueue, ManualClock, Message, Queue, StoreError
 from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START, OpenQueue
-from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
-from duequeue.port.store import Steps
-from duequeue.stores.redis.shards import tags
+from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, in_background
+from duequeue.contract.stage import until
+from duequeue.port.store import Claimed, Record, Session, Steps, Store
+from duequeue.stores.redis.shards import shard_of, shards_of, tags
 from duequeue.stores.redis.side_by_side import side_by_side
 from duequeue.stores.redis_client.servers import SLOTS, slot_of
 from tests.fixtures.redis_cluster import RedisCluster
+from tests.fixtures.redis_server import RedisServer
 from tests.race.crew import Hand
 from tests.redis.test_cluster import offer_to
+from tests.redis.waiting import KIND, offer_in_silence, opened_store, poll_once
 
 SECOND = timedelta(seconds=1)
 MANY = 200
+SHARDS = 8
 
 
 @pytest.fixture
 def store_url(redis_url: str) -> str:
     """An empty database, in which each queue has eight shards."""
-    return f"{redis_url}?shards=8"
+    return f"{redis_url}?shards={SHARDS}"
+
+
+@pytest.fixture
+def client(redis_server: RedisServer, redis_url: str) -> Iterator[Any]:
+    with redis_server.client(int(redis_url.rpartition("/")[2])) as client:
+        yield client
 
 
 @pytest.fixture
@@ -51,6 +62,66 @@ def test_polls_take_what_is_due_first_over_all_shards(queue: Any, limit: int) ->
         assert queue.ack_many(found) == len(found)
     assert keys == in_due_order()
     assert queue.stats().total == 0
+
+
+def overtaken(store: Store, session: Session) -> Steps[list[Claimed]]:
+    """Claim a message; after the look at all shards, another poll takes the one that is first."""
+    steps = store.claim(1, 9, 10, token=1)
+    reply = yield next(steps)
+    assert len(session.run(partial(store.claim, 1, 9, 10, token=2))) == 1
+    try:
+        while True:
+            reply = yield steps.send(reply)
+    except StopIteration as done:
+        claimed: list[Claimed] = done.value
+        return claimed
+
+
+def test_a_poll_that_is_overtaken_in_one_shard_looks_at_the_others(store_url: str) -> None:
+    first, second = "a", "b"
+    assert shard_of(first, SHARDS) != shard_of(second, SHARDS)
+    with opened_store(store_url) as (store, session):
+        records = [Record(first, b"1", 1), Record(second, b"1", 2)]
+        session.run(partial(store.offer, records, 9))
+        (found,) = session.run(partial(overtaken, store, session))
+        assert found.key == second
+
+
+def size_of_all(client: Any, command: str, name: str) -> int:
+    """Return how many members this key has in all shards together."""
+    keys = [keys.named(name) for keys in shards_of(KIND, SHARDS)]
+    return sum(client.execute_command(command, key) for key in keys)
+
+
+def test_a_cancelled_poll_gives_back_what_it_has_leased_in_any_shard(
+    store_url: str, client: Any
+) -> None:
+    async def scenario() -> None:
+        async with AsyncQueue.open(store_url, "orders", lease=DAY) as queue:
+            await queue.offer_batch([Message(str(number), 1) for number in range(20)])
+            claiming = asyncio.create_task(queue.try_poll_many(20))
+            for _ in iter(lambda: size_of_all(client, "ZCARD", "leased") > 0, True):
+                await asyncio.sleep(0)
+            claiming.cancel()
+            await asyncio.wait([claiming])
+            assert claiming.cancelled()
+            stats = await queue.stats()
+            assert (stats.due, stats.leased) == (20, 0)
+
+    asyncio.run(scenario())
+
+
+def test_a_poll_wakes_another_process_for_what_it_leaves_in_other_shards(
+    store_url: str, client: Any, hand: Hand
+) -> None:
+    hand.start(partial(poll_once, store_url))
+    until(lambda: size_of_all(client, "SCARD", "listeners") == SHARDS)
+    with Queue.open(store_url, "orders") as queue:
+        for key in "ab":
+            offer_in_silence(store_url, key)
+        taken = queue.try_poll()
+        assert taken is not None
+        assert {taken.key, hand.outcome().value} == {"a", "b"}
 
 
 def test_if_one_shard_fails_the_others_end_before_the_error_is_handled() -> None:
@@ -150,6 +221,24 @@ def test_a_queue_is_spread_over_a_cluster(face: Face, redis_cluster: RedisCluste
         assert min(sizes.values()) > MANY // 6
         found = queue.try_poll_many(MANY)
         assert queue.ack_many(found) == MANY
+
+
+def test_a_queue_that_could_not_be_opened_is_not_divided(
+    face: Face, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.flush()
+    own = redis_cluster.node_of("dq:{orders|json}:shards")
+    other = next(node for node in redis_cluster.primaries if node is not own)
+    settings = {"maxmemory": ("1gb", "0"), "maxmemory-policy": ("allkeys-lru", "noeviction")}
+    for name, (refused, _) in settings.items():
+        other.ask("CONFIG", "SET", name, refused)
+    try:
+        with pytest.raises(StoreError, match="maxmemory-policy is allkeys-lru"):
+            face.open(f"{redis_cluster.url()}?shards=6", "orders")
+    finally:
+        for name, (_, usual) in settings.items():
+            other.ask("CONFIG", "SET", name, usual)
+    face.open(redis_cluster.url(), "orders").close()
 
 
 def test_a_poll_on_a_cluster_is_woken_by_another_process(

@@ -115,6 +115,7 @@ def test_no_password_is_ever_shown(url: str) -> None:
         ("redis+sentinel://localhost", "must name the service"),
         ("redis+sentinel://localhost/queues/x", "database in the url"),
         ("unix://", "must name the socket"),
+        ("redis://one,two/0", "names several servers: begin it with redis\\+cluster://"),
         ("redis://localhost:99999", "port that is not a whole number"),
         ("redis://localhost?pool_size=0", "pool_size in the url must be a whole number from 1"),
         ("redis://localhost?shards=0", "shards in the url must be a whole number from 1"),

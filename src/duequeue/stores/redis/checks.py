@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+from redis.exceptions import ResponseError
 
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.port.store import Steps
 from duequeue.stores.redis.calling import Caller
-from duequeue.stores.redis.commands import Script
+from duequeue.stores.redis.commands import Question, Script
 from duequeue.stores.redis_client.settings import Durable, RedisSettings
 
 logger = logging.getLogger("duequeue.redis")
@@ -16,7 +18,15 @@ OLDEST = (6, 2)
 # The first version that has WAITAOF.
 CONFIRMS_FSYNC = (7, 2)
 
-_warned_of: set[str] = set()
+_IN_MEMORY = (
+    "%s writes no append-only file, so all messages are lost when it stops; switch "
+    "appendonly on, or add persistence=none to the url if that may happen"
+)
+_TOO_EARLY = (
+    "%s confirms changes before they are on its disk, although durable=fsync is in the url, "
+    "because WAITAOF of this version waits for the disk only if appendfsync is always; set it so"
+)
+_warned_of: set[tuple[str, str]] = set()
 
 # What INFO says; it is empty if the user may not call it.
 About: TypeAlias = dict[str, str]
@@ -41,13 +51,30 @@ def check_server(settings: RedisSettings, caller: Caller) -> Steps[None]:
         kind = StoreUnavailable if refusal.may_end else StoreError
         raise kind(f"Redis at {settings.address}: {refusal.reason}; {refusal.way_out}")
     if about.get("aof_enabled") == "0" and not settings.may_forget:
-        _warn_of_memory(settings)
+        _warn_once(settings, _IN_MEMORY)
+    is_early = settings.durable is Durable.FSYNC and confirms_too_early(about)
+    if is_early and (yield from ask_sync()) != "always":
+        _warn_once(settings, _TOO_EARLY)
 
 
 def ask_server(script: Script) -> Steps[About]:
     """Run the script `server`, and return what the server says of itself."""
     text: bytes = yield script
     return parse(text)
+
+
+def ask_sync() -> Steps[str | None]:
+    """Return appendfsync of the server that was asked last; None if the user may not ask."""
+    setting = yield from asked("CONFIG", "GET", "appendfsync")
+    return setting[1].decode() if setting else None
+
+
+def asked(*words: str) -> Steps[Any]:
+    """Ask one question; the answer is None if the user may not ask it."""
+    try:
+        return (yield Question(words))
+    except ResponseError:
+        return None
 
 
 def parse(text: bytes) -> About:
@@ -78,6 +105,14 @@ def refusals(settings: RedisSettings, about: About) -> Iterator[Refusal]:
     yield from _refused_durability(settings.durable, about)
 
 
+def confirms_too_early(about: About) -> bool:
+    """Return whether WAITAOF does not wait for the disk if appendfsync is everysec.
+
+    Redis 8 has mended it (https://github.com/redis/redis/pull/13793), and Valkey 9.1 has not.
+    """
+    return "valkey_version" in about or about.get("redis_version", "").startswith("7.4.")
+
+
 def _refused_durability(durable: Durable, about: About) -> Iterator[Refusal]:
     version = about.get("redis_version", "")
     if durable is Durable.FSYNC and version and _numbers(version) < CONFIRMS_FSYNC:
@@ -101,14 +136,10 @@ def _refused_durability(durable: Durable, about: About) -> Iterator[Refusal]:
         )
 
 
-def _warn_of_memory(settings: RedisSettings) -> None:
-    if settings.place not in _warned_of:
-        _warned_of.add(settings.place)
-        logger.warning(
-            "%s writes no append-only file, so all messages are lost when it stops; switch "
-            "appendonly on, or add persistence=none to the url if that may happen",
-            settings.address,
-        )
+def _warn_once(settings: RedisSettings, words: str) -> None:
+    if (settings.place, words) not in _warned_of:
+        _warned_of.add((settings.place, words))
+        logger.warning(words, settings.address)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

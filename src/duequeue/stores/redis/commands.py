@@ -43,9 +43,9 @@ class Together(NamedTuple):
 
 
 class Undo(NamedTuple):
-    """Run a script for a task that was cancelled, if that is possible soon; it has no reply."""
+    """Run scripts for a task that was cancelled, if that is possible soon; there is no reply."""
 
-    script: Script
+    scripts: Sequence[Script]
 
 
 LOAD = ("SCRIPT", "LOAD")

@@ -5,13 +5,13 @@ lost answer may change nothing. So a small extra write goes before them, because
 the stream of changes than everything that the script found.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from redis.exceptions import ConnectionError as LostConnection
 
 from duequeue.stores.redis.commands import Question, Script, Together
-from duequeue.stores.redis_client.settings import Durable
+from duequeue.stores.redis.scripts import code
+from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
 
 # A change that is not confirmed within these seconds counts as failed.
 CONFIRM_WITHIN = 5.0
@@ -19,6 +19,7 @@ CONFIRM_WITHIN = 5.0
 # If a crash undoes any other script, only a lease or its end is lost.
 LASTING = frozenset(
     {
+        "answer",
         "bulk/ack",
         "bulk/close_commit",
         "bulk/merge",
@@ -45,18 +46,31 @@ _UNCONFIRMED = {
 }
 
 
-def slots_to_confirm(command: Script | Together | Question) -> Iterable[bytes]:
+def slots_to_confirm(command: Script | Together | Question) -> list[bytes]:
     """Return a key of each slot in which a command has changed something that must last."""
     if isinstance(command, Question):
-        return ()
+        return []
     scripts = command.scripts if isinstance(command, Together) else (command,)
     found = {script.slot_key for script in scripts if script.code.name in LASTING}
     return sorted(found)
 
 
-def barrier(slot: bytes) -> tuple[str | bytes, ...]:
+def barrier(slot: bytes) -> Script:
     """Return a write to the slot of a key."""
-    return ("SET", slot[: slot.index(b"}") + 1] + b":barrier", "1")
+    return Script(code("barrier"), [_barrier_key(slot)], ())
+
+
+def looks_before_waits(
+    settings: RedisSettings, slots: list[bytes]
+) -> list[tuple[str, bytes] | None]:
+    """Return for each wait what to ask before it, so that it goes to the same server, if anything.
+
+    The barriers of all slots are written before the first wait. So one synchronization of a server
+    confirms all of its slots.
+    """
+    if settings.way is Way.CLUSTER and len(slots) > 1:
+        return [("GET", _barrier_key(slot)) for slot in slots]
+    return [None] if slots else []
 
 
 def wait_words(durable: Durable, seconds: float) -> tuple[str, ...]:
@@ -71,3 +85,7 @@ def require_confirmed(durable: Durable, reply: Any) -> None:
     if not confirmed:
         reason = _UNCONFIRMED[durable].format(CONFIRM_WITHIN)
         raise LostConnection(f"the change was made, but {reason}, as durable= in the url demands")
+
+
+def _barrier_key(slot: bytes) -> bytes:
+    return slot[: slot.index(b"}") + 1] + b":barrier"

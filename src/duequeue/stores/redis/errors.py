@@ -18,7 +18,7 @@ from redis.exceptions import TimeoutError as NoAnswer
 
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN
-from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.redis_client.settings import RedisSettings, Way
 
 # How other replies begin after which a later try may succeed.
 _TRANSIENT = ("NOREPLICAS", "BUSY", "MISCONF", "UNBLOCKED")
@@ -33,6 +33,11 @@ def translate(
     error: RedisError | OSError, settings: RedisSettings, seconds: float = inf
 ) -> StoreError:
     """Return the DueQueue error for the error of a call that had some seconds."""
+    if isinstance(error, AskError) and settings.way is not Way.CLUSTER:
+        return StoreError(
+            f"Redis at {settings.address}: it is a node of a cluster, and another node has this "
+            "queue; begin the url with redis+cluster://"
+        )
     words = settings.clean(" ".join(str(error).split()))
     if isinstance(error, NoAnswer):
         words = f"no answer within {min(seconds, ANSWER_WITHIN):.3g} s"

@@ -1,14 +1,20 @@
 """The examination of Redis or Valkey, which is that of each server that has a queue."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
-
-from redis.exceptions import ResponseError
 
 from duequeue.port.examining import Finding, Level
 from duequeue.port.store import Steps
 from duequeue.stores.judging import judge_clock, judge_connections
-from duequeue.stores.redis.checks import About, Refusal, ask_server, parse, refusals
+from duequeue.stores.redis.checks import (
+    About,
+    Refusal,
+    ask_server,
+    ask_sync,
+    asked,
+    confirms_too_early,
+    parse,
+    refusals,
+)
 from duequeue.stores.redis.commands import Question, Script
 from duequeue.stores.redis.keys import KINDS, LAYOUT
 from duequeue.stores.redis.scripts import code
@@ -18,6 +24,7 @@ from duequeue.stores.redis_client.servers import SLOTS
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
 
 NEARLY_FULL = 0.8
+FILE = "append-only file"
 
 
 def examine(
@@ -35,7 +42,7 @@ def examine(
         node = str(shared_map(settings).node_for(place))
         if node not in seen:
             seen.add(node)
-            cluster = yield from _asked("CLUSTER", "INFO")
+            cluster = yield from asked("CLUSTER", "INFO")
             own = [*judge_server(settings, about, now), judge_cluster(cluster)]
             findings += [each._replace(about=f"{each.about} of {node}") for each in own]
     return findings
@@ -77,7 +84,7 @@ def judge_memory(about: About) -> Finding:
 
 def judge_file(settings: RedisSettings, about: About) -> Finding:
     """Judge whether messages outlive the server, and how soon they are on its disk."""
-    name = "append-only file"
+    name = FILE
     if about.get("aof_enabled") == "0":
         text = "The server writes no append-only file, so all messages are lost when it stops."
         if settings.may_forget:
@@ -88,20 +95,32 @@ def judge_file(settings: RedisSettings, about: About) -> Finding:
     if sync is None:
         text = "This user may not read how often the append-only file is synchronized."
         return Finding(Level.ADVICE, name, text, "Give the user the right +config|get.")
+    if settings.durable is Durable.FSYNC and (problem := _unconfirmed(sync, about)):
+        return problem
     if sync != "no":
         return Finding(Level.OK, name, f"The server writes one, and appendfsync is {sync}.")
-    advice = "Set appendfsync to everysec or always."
-    if settings.durable is Durable.FSYNC:
-        text = "appendfsync is no, so nothing confirms the sync that durable=fsync waits for."
-        return Finding(Level.PROBLEM, name, text, advice)
     text = "appendfsync is no, so a crash of the machine may lose the last half minute."
-    return Finding(Level.ADVICE, name, text, advice)
+    return Finding(Level.ADVICE, name, text, "Set appendfsync to everysec or always.")
+
+
+def _unconfirmed(sync: str, about: About) -> Finding | None:
+    """Return why durable=fsync in the URL is not what it promises, if so."""
+    if sync == "no":
+        text = "appendfsync is no, so nothing confirms what durable=fsync in the url waits for."
+        return Finding(Level.PROBLEM, FILE, text, "Set appendfsync to everysec or always.")
+    if sync == "everysec" and confirms_too_early(about):
+        text = (
+            "durable=fsync in the url is confirmed too early, because WAITAOF of this version "
+            "waits for the disk only if appendfsync is always."
+        )
+        return Finding(Level.PROBLEM, FILE, text, "Set appendfsync to always.")
+    return None
 
 
 def judge_writing(about: About) -> Iterator[Finding]:
     """Judge whether the server could write its files when it last tried."""
     advice = "Look at its log and its disk. Until it can write, it may refuse every offer."
-    files = {"aof_last_write_status": "append-only file", "rdb_last_bgsave_status": "snapshot"}
+    files = {"aof_last_write_status": FILE, "rdb_last_bgsave_status": "snapshot"}
     for name, what in files.items():
         if about.get(name, "ok") != "ok":
             text = f"The server could not write its {what} ({name} is {about[name]})."
@@ -139,16 +158,8 @@ def judge_layout(found: int | None) -> Finding:
 def _ask(place: bytes) -> Steps[About]:
     """Ask the server that has a key for everything that it says about itself."""
     about = yield from ask_server(Script(code("server"), [place], ()))
-    setting = yield from _asked("CONFIG", "GET", "appendfsync")
-    return about | ({"appendfsync": setting[1].decode()} if setting else {})
-
-
-def _asked(*words: str) -> Steps[Any]:
-    """Ask one question; the answer is None if the user may not ask it."""
-    try:
-        return (yield Question(words))
-    except ResponseError:
-        return None
+    sync = yield from ask_sync()
+    return about | ({} if sync is None else {"appendfsync": sync})
 
 
 def _examine_layout() -> Steps[Finding]:

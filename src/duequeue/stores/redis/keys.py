@@ -22,6 +22,7 @@ All keys of a kind have the kind as their hash tag, so that a cluster keeps them
 | `ticks`       | zset   | prefix, configuration, instant and key, with NUL between them           |
 | `forgotten`   | hash   | prefix, NUL, configuration: forgotten until                             |
 | `shards`      | string | into how many shards the queue is divided                               |
+| `barrier`     | string | nothing: it is written before a change is confirmed as durable          |
 | `days`        | set    | days that have rows of the history                                      |
 | `rows:<day>`  | stream | the rows of the history of one day                                      |
 

@@ -21,6 +21,9 @@ def open_kind(settings: RedisSettings, kind: str, *, history: bool) -> Steps[tup
         )
     caller = Caller(QueueKeys(kind, keeps_history=history))
     yield from check_server(settings, caller)
+    if settings.shards > 1 and settings.way is Way.CLUSTER:
+        for keys in shards_of(kind, settings.shards):
+            yield from check_server(settings, Caller(keys))
     yield from _check_shards(settings, caller)
     number, layout = yield Script(code("open"), [KINDS], (kind, LAYOUT))
     if layout != LAYOUT:
@@ -32,12 +35,9 @@ def open_kind(settings: RedisSettings, kind: str, *, history: bool) -> Steps[tup
 
 
 def open_shards(settings: RedisSettings, kind: str) -> Steps[tuple[list[Caller], int]]:
-    """Do the same for a queue that is divided into shards, each on a server of its own."""
+    """Do the same for a queue that is divided into shards."""
     _, number = yield from open_kind(settings, kind, history=False)
-    callers = [Caller(keys) for keys in shards_of(kind, settings.shards)]
-    for caller in callers if settings.way is Way.CLUSTER else ():
-        yield from check_server(settings, caller)
-    return callers, number
+    return [Caller(keys) for keys in shards_of(kind, settings.shards)], number
 
 
 def _check_shards(settings: RedisSettings, caller: Caller) -> Steps[None]:

@@ -13,6 +13,7 @@ from duequeue.port.store import Operation
 from duequeue.stores.redis.commands import LOAD, Question, Script, Together
 from duequeue.stores.redis.durability import (
     barrier,
+    looks_before_waits,
     require_confirmed,
     slots_to_confirm,
     wait_words,
@@ -86,9 +87,19 @@ class RedisSession:
         else:
             reply = answer(connection, ends_at, command)
         if self._durable is not Durable.NOTHING:
-            for slot in slots_to_confirm(command):
-                _confirm(connection, ends_at, self._durable, slot)
+            self._confirm(connection, ends_at, slots_to_confirm(command))
         return reply
+
+    def _confirm(self, connection: Connection, ends_at: float, slots: list[bytes]) -> None:
+        """Wait until what was changed before is as durable as the URL demands."""
+        for slot in slots:
+            answer(connection, ends_at, barrier(slot))
+        for look in looks_before_waits(self._settings, slots):
+            if look is not None:
+                connection.send_command(*look)
+                _read(connection, ends_at)
+            connection.send_command(*wait_words(self._durable, ends_at - monotonic()))
+            require_confirmed(self._durable, _read(connection, ends_at))
 
 
 def answer(connection: Connection, ends_at: float, command: Script) -> object:
@@ -126,14 +137,6 @@ def _answer_all(connection: Connection, ends_at: float, commands: Sequence[Scrip
         answer(connection, ends_at, command) if isinstance(reply, NoScriptError) else reply
         for command, reply in zip(commands, replies, strict=True)
     ]
-
-
-def _confirm(connection: Connection, ends_at: float, durable: Durable, slot: bytes) -> None:
-    """Wait until what was changed before is as durable as the URL demands."""
-    connection.send_command(*barrier(slot))
-    connection.send_command(*wait_words(durable, ends_at - monotonic()))
-    _read(connection, ends_at)
-    require_confirmed(durable, _read(connection, ends_at))
 
 
 def _read(connection: Connection, ends_at: float) -> object:

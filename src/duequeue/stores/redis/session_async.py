@@ -1,7 +1,7 @@
 """The same sessions, awaiting."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import inf
@@ -18,6 +18,7 @@ from duequeue.stores.redis.cluster_multiplexer import ClusterMultiplexer
 from duequeue.stores.redis.commands import LOAD, Question, Script, Together, Undo
 from duequeue.stores.redis.durability import (
     barrier,
+    looks_before_waits,
     require_confirmed,
     slots_to_confirm,
     wait_words,
@@ -143,9 +144,9 @@ class AsyncRedisSession:
         self, ends_at: float, command: Script | Together | Undo | Question
     ) -> object:
         if isinstance(command, Undo):
-            await self._undo(command.script)
+            await self._undo(command.scripts)
             return None
-        slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else ()
+        slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else []
         left = min(ends_at - monotonic(), ANSWER_WITHIN)
         line: Multiplexer | ClusterMultiplexer | None = None
         try:
@@ -164,20 +165,23 @@ class AsyncRedisSession:
             await line.close(error)  # nobody else gets an answer there either
         raise error
 
-    async def _undo(self, script: Script) -> None:
-        """Run a script on the connection of the one that it undoes, and so after it."""
+    async def _undo(self, scripts: Sequence[Script]) -> None:
+        """Run scripts on the connection of those that they undo, and so after them."""
         with suppress(RedisError, OSError):
             async with asyncio.timeout(UNDO_WITHIN):
-                await _answer(await self._connection.get(), script)
+                await _answer_all(await self._connection.get(), scripts)
 
     async def _answer_durably(
-        self, ends_at: float, command: Script | Together | Question, slots: Iterable[bytes]
+        self, ends_at: float, command: Script | Together | Question, slots: list[bytes]
     ) -> object:
         """Wait until what was changed is as durable as the URL demands."""
         async with self._connection.own() as line:
             reply = await _answer(line, command)
             for slot in slots:
-                await line.call(barrier(slot))
+                await _answer(line, barrier(slot))
+            for look in looks_before_waits(self._settings, slots):
+                if look is not None:
+                    await line.call(look)
                 confirmed = await line.call(wait_words(self._durable, ends_at - monotonic()))
                 require_confirmed(self._durable, confirmed)
         return reply

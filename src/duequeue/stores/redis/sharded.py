@@ -8,6 +8,7 @@ the front of each. Messages that are due at the same millisecond come in inserti
 they are in the same shard. Another poll at the same time may change which messages are first.
 """
 
+from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Collection, Sequence
 from heapq import nsmallest
@@ -33,6 +34,7 @@ from duequeue.port.store import (
     Steps,
     StoredMessage,
 )
+from duequeue.stores.redis.commands import Undo
 from duequeue.stores.redis.every_shard import EveryShard
 from duequeue.stores.redis.no_crons import NoCrons
 from duequeue.stores.redis.sharded_burials import ShardedBurials
@@ -75,24 +77,18 @@ class ShardedStore:
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
         """Claim from each shard as many as are among the first of all."""
-        quotas = yield from self._quotas(limit, now)
-
-        def claim(shard: int, quota: int) -> Steps[list[Claimed]]:
-            return self._every.stores[shard].claim(quota, now, until, token)
-
-        # A claim that finds nothing enters this process among those that wait, in every shard.
-        found = yield from self._every.each(
-            quotas or dict.fromkeys(range(self._count), limit), claim
-        )
-        claimed = [
-            each._replace(lease=self._every.lease_outside(shard, each.lease))
-            for shard, part in found.items()
-            for each in part
-        ]
-        claimed.sort(key=lambda each: (each.due_at, each.lease.id))
-        if len(claimed) > limit:  # all shards were empty a moment ago
-            yield from self.give_back([each.lease for each in claimed[limit:]])
-        return claimed[:limit]
+        claimed: list[Claimed] = []
+        may_be_more = True
+        try:
+            # If other polls were faster in those shards, other shards may still have some.
+            while may_be_more and not claimed:
+                fronts = yield from self._fronts(limit, now)
+                claimed = yield from self._claim_first(fronts, limit, now, until, token)
+                may_be_more = bool(fronts)
+        except CancelledError:
+            yield Undo([store.undo_claim(until, token) for store in self._every.stores])
+            raise
+        return claimed
 
     def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
         """Look for them in each shard, and take a fair share of each."""
@@ -239,14 +235,36 @@ class ShardedStore:
         """Return this store; there are no transactions of a caller."""
         return self
 
-    def _quotas(self, limit: int, now: int) -> Steps[dict[int, int]]:
-        """Return how many of the first `limit` due messages are in which shard."""
-        fronts = yield from self._every.all(lambda store: store.due_times(limit, now))
-        places = ((due_at, shard) for shard, front in enumerate(fronts) for due_at in front)
-        quotas: dict[int, int] = {}
-        for _, shard in nsmallest(limit, places):
-            quotas[shard] = quotas.get(shard, 0) + 1
-        return quotas
+    def _fronts(self, limit: int, now: int) -> Steps[list[tuple[int, int]]]:
+        """Return due time and shard of the first messages that are due in each shard."""
+        found = yield from self._every.all(lambda store: store.due_times(limit, now))
+        return [(due_at, shard) for shard, front in enumerate(found) for due_at in front]
+
+    def _claim_first(
+        self, fronts: Sequence[tuple[int, int]], limit: int, now: int, until: int, token: int
+    ) -> Steps[list[Claimed]]:
+        """Claim the first of those that are due."""
+        quotas = Counter(shard for _, shard in nsmallest(limit, fronts))
+        # One of the shards wakes another process for the rest.
+        waker = min(quotas, default=0) if len(fronts) > limit else None
+
+        def claim(shard: int, quota: int) -> Steps[list[Claimed]]:
+            store, leaves_others = self._every.stores[shard], shard == waker
+            return store.claim(quota, now, until, token, leaves_others=leaves_others)
+
+        # A claim that finds nothing enters this process among those that wait, in every shard.
+        found = yield from self._every.each(
+            quotas or dict.fromkeys(range(self._count), limit), claim
+        )
+        claimed = [
+            each._replace(lease=self._every.lease_outside(shard, each.lease))
+            for shard, part in found.items()
+            for each in part
+        ]
+        claimed.sort(key=lambda each: (each.due_at, each.lease.id))
+        if len(claimed) > limit:  # all shards were empty a moment ago
+            yield from self.give_back([each.lease for each in claimed[limit:]])
+        return claimed[:limit]
 
 
 def _earliest(instants: Collection[int | None]) -> int | None:

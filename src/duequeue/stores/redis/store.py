@@ -41,7 +41,7 @@ from duequeue.stores.redis.calling import (
     cut_by_size,
     record_words,
 )
-from duequeue.stores.redis.commands import Undo, Word
+from duequeue.stores.redis.commands import Script, Undo, Word
 from duequeue.stores.redis.cron_table import RedisCronTable
 from duequeue.stores.redis.history import RedisHistory
 from duequeue.stores.redis.lines import SharedLines
@@ -94,8 +94,13 @@ class RedisStore:
             found += map(OUTCOMES.__getitem__, outcomes)
         return found
 
-    def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
-        """Take from the front of the messages that wait."""
+    def claim(
+        self, limit: int, now: int, until: int, token: int, *, leaves_others: bool = False
+    ) -> Steps[list[Claimed]]:
+        """Take from the front of the messages that wait.
+
+        If it leaves others that are due in another shard, another process is woken for them.
+        """
         found: list[Claimed] = []
         taken_out = False
         lease = Lease(0, token, now, "")
@@ -103,18 +108,15 @@ class RedisStore:
         was_owed = channel != "" and self._lines.waits.look(self._caller.kind)
         while len(found) < limit:
             most = min(limit - len(found), MOST_AT_ONCE)
-            words = (most, now, until, token, MOST_BYTES, channel, self._caller.kind)
+            kind, others = self._caller.kind, int(leaves_others)
+            words = (most, now, until, token, MOST_BYTES, channel, kind, others)
             try:
                 reply = yield from self._caller.until_done("claim", words)
             except BaseException as error:
                 if was_owed:
                     self._lines.waits.wake(self._caller.kind)
                 if isinstance(error, CancelledError):
-                    if channel:
-                        self._lines.enter_again(self._caller.kind)
-                    # Otherwise, the leased messages would wait for their leases to end.
-                    undo = (token, until, self._caller.kind)
-                    yield Undo(self._caller.script("undo_claim", undo))
+                    yield Undo([self.undo_claim(until, token)])
                 raise
             if channel and reply:
                 taken_out |= bool(reply.pop())
@@ -128,6 +130,16 @@ class RedisStore:
         if taken_out:
             self._lines.enter_again(self._caller.kind)
         return found
+
+    def undo_claim(self, until: int, token: int) -> Script:
+        """Return the script that gives back the messages of a claim whose caller was cancelled.
+
+        Otherwise, they would wait for the lease to end.
+        """
+        kind = self._caller.kind
+        if self._lines.channel_for(kind):
+            self._lines.enter_again(kind)
+        return self._caller.script("undo_claim", (token, until, kind))
 
     def due_times(self, limit: int, now: int) -> Steps[list[int]]:
         """Return when the first messages that are due now were due."""

@@ -134,10 +134,9 @@ def _parse(location: str, options: dict[str, str]) -> RedisSettings:
     way = Way.SOCKET if scheme.lower() == "unix" else Way(topology or "server")
     _refuse_what_does_not_apply(way, options, is_secured=bool(secured))
     path, database = _path_and_database(way, unquote(path), options)
-    port = SENTINEL_PORT if way is Way.SENTINEL else PORT
     return RedisSettings(
         way,
-        servers=() if way is Way.SOCKET else parse_servers(authority, port),
+        servers=_servers(way, authority),
         path=f"/{path}" if way is Way.SOCKET else "",
         service=path if way is Way.SENTINEL else "",
         database=database,
@@ -152,6 +151,18 @@ def _parse(location: str, options: dict[str, str]) -> RedisSettings:
         may_evict=_one_of("eviction", options, ("allow",)) == "allow",
         may_forget=_one_of("persistence", options, ("none",)) == "none",
     )
+
+
+def _servers(way: Way, authority: str) -> tuple[Server, ...]:
+    if way is Way.SOCKET:
+        return ()
+    servers = parse_servers(authority, SENTINEL_PORT if way is Way.SENTINEL else PORT)
+    if way is Way.SERVER and len(servers) > 1:
+        raise ValueError(
+            "url names several servers: begin it with redis+cluster:// or redis+sentinel://, or "
+            "name only one"
+        )
+    return servers
 
 
 def _refuse_what_does_not_apply(way: Way, options: dict[str, str], *, is_secured: bool) -> None:

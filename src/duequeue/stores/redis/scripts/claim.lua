@@ -1,9 +1,9 @@
 -- keys: waiting leased ended messages states listeners responses
--- args: limit now lease_end token most_bytes channel kind
+-- args: limit now lease_end token most_bytes channel kind others
 -- uses: ids states clock fitting wake listen
 -- Returns false if it has to be called again, or else member, content, due time and attempt of each
 -- message. If there are any and a channel is given, the last word is whether the channel was taken out
--- of the listeners.
+-- of the listeners. `others` is 1 if other messages are due in another shard.
 if not set_clock(now) then return false end
 local found = call('ZRANGEBYSCORE', waiting, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
 if #found == 0 then
@@ -36,8 +36,8 @@ if claimed_before then call('ZREM', ended, unpack(ids)) end
 call('HSET', states, unpack(kept))
 call('ZADD', leased, unpack(leases))
 if channel ~= '' then reply[#reply + 1] = call('SREM', listeners, channel) end
-if (count == tonumber(limit) or 2 * count < #found) and call('SCARD', listeners) > 0 then
-  local first = call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
+if (count == tonumber(limit) or 2 * count < #found or others == '1') and call('SCARD', listeners) > 0 then
+  local first = others == '1' and now or call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
   if first and tonumber(first) <= tonumber(now) then wake(first, kind, true) end
 end
 return reply
