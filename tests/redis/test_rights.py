@@ -29,7 +29,7 @@ from tests.redis.test_bulk import ack, batch_of, ingest, lease, merge, read, sta
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "redis.md"
 ACL = re.compile(r"ACL SETUSER duequeue on >password (.*?)```", re.DOTALL)
-SPARKS = re.compile(r"Spark also needs `(.*?)`", re.DOTALL)
+SPARKS = re.compile(r"Spark also needs\s+`(.*?)`", re.DOTALL)
 
 
 def rights_of_the_guide() -> list[str]:
