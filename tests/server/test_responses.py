@@ -28,7 +28,7 @@ def take(http: httpx.Client, path: str) -> dict[str, Any]:
 def test_a_response_is_there_for_all_who_ask(http: httpx.Client, path: str) -> None:
     http.put(f"{path}/messages/a")
     token = take(http, path)["token"]
-    answer = {"respond": [{"token": token, "response": {"sum": 3}, "keep": "10m"}]}
+    answer = {"response": [{"token": token, "value": {"sum": 3}, "keep": "10m"}]}
     assert http.post(f"{path}:settle", json=answer).json() == {"settled": {token: "won"}}
     assert http.post(f"{path}:settle", json=answer).json() == {"settled": {token: "lost"}}
     for _ in range(2):
@@ -46,7 +46,7 @@ def test_one_who_waits_is_woken(server: Served, http: httpx.Client, path: str) -
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: http.get(f"{path}/responses/a?wait=20s"))
         until(lambda: server.service.live.waiters == 1)
-        http.post(f"{path}:settle", json={"respond": [{"token": token, "response": 7}]})
+        http.post(f"{path}:settle", json={"response": [{"token": token, "value": 7}]})
         assert waiting.result().json()["value"] == 7
 
 
@@ -58,7 +58,7 @@ def test_one_may_wait_before_the_queue_exists(
         until(lambda: server.service.live.waiters == 1)
         http.put(f"{path}/messages/a")
         token = take(http, path)["token"]
-        http.post(f"{path}:settle", json={"respond": [{"token": token, "response": 7}]})
+        http.post(f"{path}:settle", json={"response": [{"token": token, "value": 7}]})
         assert waiting.result().json()["value"] == 7
 
 
@@ -107,7 +107,7 @@ def test_bad_replies_change_nothing(http: httpx.Client, path: str, given: dict[s
     http.put(f"{path}/messages/a")
     token = take(http, path)["token"]
     reply = {name: token if value == "{token}" else value for name, value in given.items()}
-    assert http.post(f"{path}:settle", json={"respond": [reply]}).status_code == 422
+    assert http.post(f"{path}:settle", json={"response": [reply]}).status_code == 422
     assert http.post(f"{path}:settle", json={"ack": [token]}).json()["settled"][token] == "won"
 
 
@@ -144,7 +144,7 @@ def test_a_reader_may_wait_before_the_queue_exists_and_does_not_create_it(
             until(lambda: server.service.live.waiters == 1)
             http.put(f"{path}/messages/a")
             token = take(http, path)["token"]
-            http.post(f"{path}:settle", json={"respond": [{"token": token, "response": 7}]})
+            http.post(f"{path}:settle", json={"response": [{"token": token, "value": 7}]})
             assert waiting.result().json()["value"] == 7
 
 

@@ -36,7 +36,7 @@ async def settle(
     """Settle deliveries, and return for each token whether its lease still held."""
     named = [
         *asked.ack,
-        *(each.token for each in asked.respond),
+        *(each.token for each in asked.response),
         *(each.token for each in asked.extend),
         *(each.token for each in asked.release),
         *(each.token for each in asked.bury),
@@ -55,11 +55,11 @@ async def settle(
     }
     won: set[str] = set()
     context = queue.context
-    answers = {each.token: _answer(context, held[each.token], each) for each in asked.respond}
+    answers = {each.token: _answer(context, held[each.token], each) for each in asked.response}
     if asked.ack:
         flow = _ack(context, [held[token].lease for token in asked.ack])
         won |= _winners(asked.ack, held, await queue.drive(flow))
-    if asked.respond:
+    if asked.response:
         flow = store_answers(context, list(answers.values()), context.now())
         won |= _winners(answers, held, await queue.drive(flow))
     if asked.release:
@@ -93,7 +93,7 @@ def _winners(tokens: Iterable[str], held: dict[str, HeldLease], won: set[int]) -
 
 def _answer(context: Context[bytes], held: HeldLease, asked: wire.Reply) -> store.Answer:
     keep = context.keep if asked.keep is None else keep_millis(read_duration(asked.keep, "keep"))
-    payload = encoded_response(context, held.lease.key, asked.response)
+    payload = encoded_response(context, held.lease.key, asked.value)
     return store.Answer(held.lease, payload, context.now() + keep)
 
 
@@ -131,7 +131,7 @@ def _extend_unless_locked(
 def _count(exchange: Exchange, queue: OpenQueue, asked: wire.Settlement, won: set[str]) -> None:
     meter = exchange.service.meter
     for outcome, tokens in (
-        ("acked", [*asked.ack, *(each.token for each in asked.respond)]),
+        ("acked", [*asked.ack, *(each.token for each in asked.response)]),
         ("released", [each.token for each in asked.release]),
         ("buried", [each.token for each in asked.bury]),
     ):

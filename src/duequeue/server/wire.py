@@ -118,7 +118,7 @@ class Reply(Request):
     """A message to ack with a response, which is kept for an hour unless `keep` says otherwise."""
 
     token: Token
-    response: Any = None
+    value: Any = None
     keep: Duration | None = None
 
 
@@ -133,7 +133,7 @@ class Settlement(Request):
     """What to do with deliveries; each token may be named once."""
 
     ack: list[Token] = []
-    respond: list[Reply] = []
+    response: list[Reply] = []
     extend: list[Extension] = []
     release: list[Return] = []
     bury: list[Burial] = []
