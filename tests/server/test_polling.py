@@ -275,6 +275,16 @@ def test_an_answer_that_would_be_too_long_is_cut(path: str) -> None:
         assert [each["key"] for each in poll(http, path)["deliveries"]] == ["long"]
 
 
+def test_a_client_may_ask_for_a_short_answer(http: httpx.Client, path: str) -> None:
+    for number in range(4):
+        offer(http, path, f"k{number}", "x" * 100)
+    for expected in (["k0", "k1"], ["k2", "k3"]):
+        found = poll(http, path, limit=4, max_bytes=250)["deliveries"]
+        assert [(each["key"], each["attempt"]) for each in found] == [(key, 1) for key in expected]
+    refused = http.post(f"{path}:poll", json={"max_bytes": 0})
+    assert (refused.status_code, refused.json()["argument"]) == (422, "max_bytes")
+
+
 def test_max_attempts_buries(path: str) -> None:
     with served(app_for("memory:attempts", max_attempts=2)) as server, server.client() as http:
         offer(http, path, "a")

@@ -50,6 +50,8 @@ async def post(exchange: Exchange) -> None:
         exchange.check(Scope.SETTLE, queue.name)
         settled = await settle(exchange, queue, asked.settle)
     found = await _poll(exchange, queue, context, asked.limit, wait)
+    most = limits.poll_bytes if asked.max_bytes is None else asked.max_bytes
+    found = await _within_bytes(queue, found, min(most, limits.poll_bytes))
     form = exchange.answer_format
     shown = wire.Polled([_delivery(each, queue, form) for each in found], settled)
     exchange.service.meter.delivered(queue.name, found)
@@ -78,7 +80,7 @@ async def _poll(
         with exchange.service.live.waiting(flow, exchange.grant):
             polled = flow.run(polling.poll_many(context, wrap, limit, wait))
             found = await _unless_gone(exchange, queue, asyncio.create_task(polled), flow)
-    return await _within_bytes(exchange, queue, found)
+    return found
 
 
 async def _unless_gone(
@@ -114,9 +116,9 @@ async def _give_back(queue: OpenQueue, found: Found) -> None:
         await queue.drive(give_back(queue.context, found))
 
 
-async def _within_bytes(exchange: Exchange, queue: OpenQueue, found: Found) -> Found:
+async def _within_bytes(queue: OpenQueue, found: Found, most: int) -> Found:
     """Give back what would make the answer too long; there is always one message in it."""
-    size, most = 0, exchange.service.limits.poll_bytes
+    size = 0
     for place, message in enumerate(found):
         size += len(message.payload)
         if size > most and place:

@@ -146,11 +146,15 @@ class Settled(Struct):
 
 
 class Poll(Request):
-    """Lease up to `limit` messages, and wait for the first up to `wait`; settle others first."""
+    """Lease up to `limit` messages, and wait for the first up to `wait`; settle others first.
+
+    The payloads have at most `max_bytes` together, but one message comes whatever its length.
+    """
 
     limit: int = 1
     wait: Duration | None = None
     lease: Duration | None = None
+    max_bytes: Annotated[int, Meta(ge=1)] | None = None
     settle: Settlement | None = None
 
 
