@@ -88,6 +88,24 @@ def test_dev_has_a_token_and_a_clock(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_dev_may_have_a_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'dev.db'}"
+    with serving("--dev", "--url", url, folder=tmp_path) as server, server.client() as http:
+        assert server.read_token().startswith("dq_")
+        offer(http, "/v1/queues/q", "a", delay="30d")
+        assert http.post("/v1/clock:advance", json={"by": "31d"}).status_code == 200
+        assert poll(http, "/v1/queues/q")["deliveries"][0]["key"] == "a"
+    with Queue.open(url, "q") as queue:
+        assert queue.contains("a")
+
+
+def test_the_store_may_come_from_the_configuration_file(tmp_path: Path) -> None:
+    (tmp_path / "duequeue.toml").write_text('url = "sqlite:///named.db"')
+    with serving(folder=tmp_path) as server, server.client() as http:
+        offer(http, "/v1/queues/q", "a")
+    assert (tmp_path / "named.db").exists()
+
+
 def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
     with serving(folder=tmp_path) as server, server.client() as http:
         assert http.post("/v1/clock:advance", json={"by": 1}).status_code == 404
@@ -99,7 +117,7 @@ def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
         (["--host", "0.0.0.0"], "tokens are needed"),  # noqa: S104 - that is the point
         (["--host", "::"], "tokens are needed"),
         (["--token-file", "none.json"], "has no token yet"),
-        (["--dev", "--url", "sqlite:///x.db"], "leave --url out"),
+        (["--url", "http://127.0.0.1:8080"], "url must be that of a database"),
         (["--tls-cert", "x"], "go together"),
         (["--url", "nonsense:"], "names no store"),
         (["--lease", "0"], "lease"),

@@ -5,6 +5,7 @@ import os
 from datetime import timedelta
 
 from duequeue.cli.address import URL_VARIABLE
+from duequeue.cli.config import FILE
 from duequeue.cli.durations import duration
 from duequeue.cli.log_set_up import LOG_LEVELS
 from duequeue.cli.push_options import add_push_options
@@ -23,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--url",
-        default=os.environ.get(URL_VARIABLE),
-        help=f"the store (default: ${URL_VARIABLE}, or {DEFAULT_URL} in the current folder)",
+        help=f"the store (default: ${URL_VARIABLE}, url in {FILE}, or {DEFAULT_URL} in the current "
+        "folder)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument(
@@ -44,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dev",
         action="store_true",
-        help="keep messages in memory, print a token, and let POST /v1/clock:advance move the time",
+        help="keep messages in memory unless --url names a store, print a token, and let POST "
+        "/v1/clock:advance move the time",
     )
     _add_queue(parser)
     _add_server(parser)

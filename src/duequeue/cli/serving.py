@@ -1,11 +1,11 @@
 """What `duequeue serve` does; only this module needs the packages of the server."""
 
 import argparse
-import os
 import ssl
 from datetime import UTC, datetime, timedelta
 
-from duequeue.cli.address import URL_VARIABLE
+from duequeue.backends import is_server
+from duequeue.cli.config import load_defaults
 from duequeue.cli.log_set_up import set_up_log
 from duequeue.cli.push_options import push_settings, raise_file_limit
 from duequeue.cli.serve import DEFAULT_URL
@@ -25,8 +25,6 @@ DEV_URL = "memory:duequeue-dev"
 def serve_until_stopped(given: argparse.Namespace) -> None:
     """Serve with the arguments of the command."""
     _check_certificate(given.tls_cert, given.tls_key)
-    if given.dev and given.url not in {None, os.environ.get(URL_VARIABLE)}:
-        raise ValueError("dev keeps messages in memory, so leave --url out")
     access, token = _access(given)
     push = push_settings(given)
     service = Service(_settings(given), access, Limits(), push if given.push else None)
@@ -79,10 +77,19 @@ def _access(given: argparse.Namespace) -> tuple[Access, str | None]:
     return Access(None, required=False), None
 
 
+def _url(given: argparse.Namespace) -> str:
+    """Return the store; a development server takes only one that its own arguments name."""
+    default = DEV_URL if given.dev else load_defaults().url or DEFAULT_URL
+    url: str = given.url or default
+    if is_server(url):
+        raise ValueError("url must be that of a database, not of another server")
+    return url
+
+
 def _settings(given: argparse.Namespace) -> QueueSettings:
     keep: timedelta = given.keep_history
     return QueueSettings(
-        DEV_URL if given.dev else given.url or DEFAULT_URL,
+        _url(given),
         DevClock() if given.dev else SystemClock(),
         lease=given.lease,
         poll_interval=given.poll_interval,
