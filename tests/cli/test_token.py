@@ -1,12 +1,15 @@
 """`duequeue token` as a user sees it."""
 
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from duequeue.cli import main
-from duequeue.server.tokens import Scope, TokenFile
+from duequeue.server import app_for
+from duequeue.server.tokens import Scope, TokenFile, new_token
+from tests.server.served import served
 
 
 def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +37,26 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [grant.id for grant in TokenFile(file).grants()] == [second.id]
     assert main(["token", "revoke", *place, first.id]) == 1
     assert first.id in capsys.readouterr().err
+
+
+def test_a_command_needs_only_the_scopes_of_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    producer, grant = new_token([Scope.OFFER], datetime.now(UTC), prefix="mails")
+    tokens.add(grant)
+    worker, grant = new_token([Scope.POLL, Scope.SETTLE], datetime.now(UTC), prefix="mails")
+    tokens.add(grant)
+    with served(app_for("memory:scopes-of-commands", token_file=tokens.path)) as server:
+        monkeypatch.setenv("DUEQUEUE_URL", server.url)
+        monkeypatch.setenv("DUEQUEUE_TOKEN", producer)
+        for _ in range(2):
+            assert main(["offer", "a", "1", "--queue", "mails"]) == 0
+        said = capsys.readouterr().err
+        assert said.count("is new") == 1, "only the first offer creates the queue"
+        monkeypatch.setenv("DUEQUEUE_TOKEN", worker)
+        assert main(["poll", "--ack", "-q"]) == 0
+        assert capsys.readouterr().out == "a\n"
 
 
 def test_the_environment_may_name_the_file(

@@ -131,7 +131,7 @@ async def _run_on_database(
         return [
             f"{name}|{type_name}"
             for name, type_name in await queues.kinds()
-            if exchange.grant.allows(Scope.READ, name) and not exchange.service.is_own(name)
+            if exchange.grant.allows_something(name) and not exchange.service.is_own(name)
         ]
     if given.operation == "examine":
         return await examined(queues)

@@ -43,9 +43,9 @@ def check_call(exchange: Exchange, call: Call) -> None:
     if exchange.service.is_own(call.queue):
         raise Problem(403, "forbidden", "this queue belongs to the server itself")
     if call.operation == "kinds":
-        return  # the answer has only what the sender may read
+        return  # the answer has only the queues that the sender may use
     if call.operation in _ANY_SCOPE:
-        if not any(exchange.grant.allows(scope, call.queue) for scope in Scope):
+        if not exchange.grant.allows_something(call.queue):
             detail = f"the token allows nothing on the queue {call.queue!r}"
             raise Problem(403, "forbidden", detail)
         return

@@ -16,11 +16,11 @@ BUCKET = Parameter("bucket", str, 'The length of a bucket, such as "15m"; "1h" i
 
 
 async def list_queues(exchange: Exchange) -> None:
-    """List the queues that the token may see."""
+    """List the queues that the token may use."""
     found = [
         wire.QueueAndType(name, type_name)
         for name, type_name in await exchange.service.queues.kinds()
-        if exchange.grant.allows(Scope.READ, name) and not exchange.service.is_own(name)
+        if exchange.grant.allows_something(name) and not exchange.service.is_own(name)
     ]
     await exchange.answer(wire.QueueList(found))
 
@@ -67,7 +67,7 @@ ROUTES = (
         "GET",
         "/v1/queues",
         list_queues,
-        "List the queues that the token may see",
+        "List the queues that the token may use",
         answer=wire.QueueList,
     ),
     Route(

@@ -57,6 +57,10 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
         has_scope = scope in self.scopes or Scope.ADMIN in self.scopes
         return has_scope and queue.startswith(self.prefix)
 
+    def allows_something(self, queue: str) -> bool:
+        """Return whether its holder may use a queue at all, and so may know of it."""
+        return any(self.allows(scope, queue) for scope in self.scopes)
+
     def has_expired(self, now: datetime) -> bool:
         """Return whether it is too old."""
         return self.expires_at is not None and self.expires_at <= now

@@ -257,7 +257,7 @@ class QueueAndType(Struct):
 
 
 class QueueList(Struct):
-    """The queues that the token may see."""
+    """The queues that the token may use."""
 
     queues: list[QueueAndType]
 
