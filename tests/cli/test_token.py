@@ -4,6 +4,7 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from duequeue.cli import main
@@ -27,15 +28,23 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert second.scopes == {Scope.ADMIN}
 
     assert main(["token", "ls", *place]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{first.id}  poll,settle  mails*  expires ")
-    assert lines[0].endswith("the worker")
-    assert lines[1] == f"{second.id}  admin  *  never expires"
+    titles, *lines = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert titles == ["ID", "SCOPES", "QUEUES", "EXPIRES", "NAME"]
+    assert lines[0][:3] == [first.id, "poll,settle", "mails*"]
+    assert lines[0][4:] == ["the", "worker"]
+    assert lines[1] == [second.id, "admin", "*", "never"]
+    assert main(["token", "ls", *place, "-q"]) == 0
+    assert capsys.readouterr().out.splitlines() == [first.id, second.id]
+    assert main(["token", "ls", *place, "--json"]) == 0
+    shown = msgspec.json.decode(capsys.readouterr().out)
+    assert (shown[0]["scopes"], shown[0]["prefix"]) == (["poll", "settle"], "mails")
+    assert (shown[1]["expires_at"], shown[1]["expired"]) == (None, False)
+    assert not [each for each in shown if "hash" in each]
 
     assert main(["token", "revoke", *place, first.id]) == 0
     capsys.readouterr()
     assert [grant.id for grant in TokenFile(file).grants()] == [second.id]
-    assert main(["token", "revoke", *place, first.id]) == 1
+    assert main(["token", "revoke", *place, first.id]) == 4
     assert first.id in capsys.readouterr().err
 
 

@@ -6,8 +6,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 from duequeue.cli.durations import duration
+from duequeue.cli.facts import named
+from duequeue.cli.opening import NothingFound
+from duequeue.cli.output import Column, Output, add_output
+from duequeue.instants import instant_text
 
 TOKEN_FILE_VARIABLE = "DUEQUEUE_TOKEN_FILE"  # noqa: S105 - a name
+
+
+def _expiry(item: Any, /) -> str:
+    if item["expired"]:
+        return "expired"
+    return "never" if item["expires_at"] is None else str(item["expires_at"])
+
+
+COLUMNS = (
+    named("id"),
+    Column("SCOPES", lambda item: ",".join(item["scopes"])),
+    Column("QUEUES", lambda item: f"{item['prefix']}*"),
+    Column("EXPIRES", _expiry),
+    named("name"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_create(actions)
     listing = actions.add_parser("ls", help="list the tokens of a file")
     _add_file(listing)
+    add_output(listing, "print only the ids")
     listing.set_defaults(run=list_tokens)
     revoking = actions.add_parser("revoke", help="remove a token from a file")
     _add_file(revoking)
@@ -74,17 +94,23 @@ def create(given: argparse.Namespace) -> int:
 
 
 def list_tokens(given: argparse.Namespace) -> int:
-    """Print the tokens of a file, a line for each."""
+    """Print the tokens of a file."""
     from duequeue.server.tokens import TokenFile
 
     now = datetime.now(UTC)
-    for grant in TokenFile(given.token_file).grants():
-        scopes = ",".join(sorted(scope.value for scope in grant.scopes))
-        queues = f"{grant.prefix}*"
-        ends = "never expires" if grant.expires_at is None else f"expires {grant.expires_at:%F %T}"
-        if grant.has_expired(now):
-            ends = "expired"
-        print(f"{grant.id}  {scopes}  {queues}  {ends}  {grant.name}".rstrip())
+    found = (
+        {
+            "id": grant.id,
+            "scopes": sorted(scope.value for scope in grant.scopes),
+            "prefix": grant.prefix,
+            "created_at": instant_text(grant.created_at),
+            "expires_at": None if grant.expires_at is None else instant_text(grant.expires_at),
+            "expired": grant.has_expired(now),
+            "name": grant.name,
+        }
+        for grant in TokenFile(given.token_file).grants()
+    )
+    Output(given).items(found, COLUMNS, key="id")
     return 0
 
 
@@ -93,6 +119,6 @@ def revoke(given: argparse.Namespace) -> int:
     from duequeue.server.tokens import TokenFile
 
     if not TokenFile(given.token_file).revoke(given.id):
-        raise ValueError(f"id {given.id!r} is not in {given.token_file}")
+        raise NothingFound(f"id {given.id!r} is not in {given.token_file}")
     print(f"revoked {given.id}")
     return 0

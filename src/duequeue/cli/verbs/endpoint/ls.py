@@ -15,7 +15,7 @@ def _state(item: Any, /) -> str:
     return str(item["state"]) + (f": {item['reason']}" if item["reason"] else "")
 
 
-COLUMNS = (named("id"), named("queue"), named("url"), Column("state", _state))
+COLUMNS = (named("id"), named("queue"), named("url"), Column("STATE", _state))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
