@@ -104,3 +104,11 @@ def test_what_is_not_there(http: httpx.Client, path: str) -> None:
     assert http.get(f"{path}/messages", params={"limit": "1001"}).json()["argument"] == "limit"
     assert http.get(f"{path}/messages", params={"cursor": "x"}).json()["argument"] == "cursor"
     assert http.get(f"{path}/messages?limit=1&limit=2").status_code == 422
+
+
+def test_head_is_get_without_the_body(http: httpx.Client, path: str) -> None:
+    for place in ("/healthz", "/readyz", path):
+        head, got = http.head(place), http.get(place)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == str(len(got.content))
+    assert http.head(f"{path}:poll").status_code == 405

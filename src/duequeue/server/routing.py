@@ -105,7 +105,8 @@ class Routes:
         methods = node.verbs[verb] if verb else node.methods
         if not methods:
             raise not_found("there is nothing at this path")
-        route = methods.get(method)
+        # The server sends the answer to HEAD without its body, as HTTP wants it.
+        route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
             allow = ", ".join(sorted(methods))
             raise Problem(
