@@ -7,10 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from duequeue import Queue
 from duequeue.cli import main
+from duequeue.contract.stage import until
 from duequeue.server import app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token
+from tests.cli.command import Worker
 from tests.server.served import served
+
+HANDLERS = "tests.cli.handlers"
 
 
 def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +71,38 @@ def test_a_command_needs_only_the_scopes_of_what_it_does(
         monkeypatch.setenv("DUEQUEUE_TOKEN", worker)
         assert main(["poll", "--ack", "-q"]) == 0
         assert capsys.readouterr().out == "a\n"
+
+
+def test_a_worker_takes_the_token_of_the_configuration_file(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token, grant = new_token([Scope.ADMIN], datetime.now(UTC))
+    tokens.add(grant)
+    with served(app_for("memory:token-of-worker", token_file=tokens.path)) as server:
+        (tmp_path / "duequeue").mkdir()
+        file = tmp_path / "duequeue" / "config.toml"
+        file.write_text(f'url = "{server.url}"\ntoken = "{token}"')
+        with (
+            Queue.open(server.url, "mails", token=token) as queue,
+            Worker(f"{HANDLERS}:tell", None, "--queue=mails", XDG_CONFIG_HOME=str(tmp_path)),
+        ):
+            queue.offer("a", 1)
+            until(lambda: queue.stats().total == 0)
+
+
+def test_migrate_asks_a_server_before_it_says_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DUEQUEUE_TOKEN", raising=False)
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token, grant = new_token([Scope.READ], datetime.now(UTC))
+    tokens.add(grant)
+    (tmp_path / "token").write_text(token)
+    with served(app_for("memory:migrated", token_file=tokens.path)) as server:
+        assert main(["migrate", "--url", server.url]) == 1
+        assert "401" in capsys.readouterr().err
+        file = str(tmp_path / "token")
+        assert main(["migrate", "--url", server.url, "--token-file", file]) == 0
+        assert capsys.readouterr().out == f"{server.url} is up to date\n"
 
 
 def test_the_environment_may_name_the_file(

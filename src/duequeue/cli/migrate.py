@@ -3,8 +3,8 @@
 import argparse
 from math import inf
 
-from duequeue.backends import backend_for
-from duequeue.cli.address import add_url
+from duequeue.backends import is_server
+from duequeue.cli.opening import add_place, place_of
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
@@ -15,7 +15,7 @@ from duequeue.retry_policy import RetryPolicy
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = "Create the tables of a database, or bring them up to date."
-    add_url(parser)
+    add_place(parser)
     parser.add_argument(
         "--sql",
         action="store_true",
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Migrate the database, or print statements."""
-    backend = backend_for(given.url)
+    place = place_of(given)
+    backend = place.backend()
     if given.sql:
         print(backend.schema_script())
         return 0
@@ -45,6 +46,8 @@ def run(given: argparse.Namespace) -> int:
         )
     finally:
         session.close()
+    if is_server(place.url):
+        place.queues()  # raises; a server that answers has brought its tables up to date itself
     for name in applied:
         print(f"applied {name}")
     print(f"{backend.address} is up to date")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from duequeue.backends import backend_for
+from duequeue.backends import backend_for, is_server
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.codecs import load_codec
 from duequeue.cli.config import load_defaults
@@ -23,6 +23,7 @@ from duequeue.flows.arguments import (
 )
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
+from duequeue.port.store import Backend
 from duequeue.queue import Queue
 
 
@@ -133,7 +134,7 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
         )
     interval = settings.poll_interval
     return opening.checked(
-        backend_for(url),
+        _backend(url),
         settings.queue,
         codec=None if settings.codec is None else load_codec(settings.codec),
         lease=opening.DEFAULT_LEASE,
@@ -146,11 +147,16 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
     )
 
 
+def _backend(url: str) -> Backend:
+    """Return the store; a server may need the token of the configuration file."""
+    return backend_for(url, load_defaults().token_for(url) if is_server(url) else None)
+
+
 def _changed(settings: WorkerSettings, known: opening.Opening[Any]) -> opening.Opening[Any]:
     """Return how a decorated handler's queue is opened, changed by what was given."""
     changes: dict[str, Any] = {}
     if settings.url is not None:
-        changes["backend"] = backend_for(settings.url)
+        changes["backend"] = _backend(settings.url)
     if settings.queue is not None:
         changes["name"] = checked_name(settings.queue)
     if settings.codec is not None:
