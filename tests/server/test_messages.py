@@ -256,6 +256,9 @@ def test_drop_everything_needs_the_name(http: httpx.Client, path: str, name: str
         ([{"key": "a"}, {"key": "b", "expires": "-1s"}], "[1].expires"),
         ([{"key": "a"}, {"key": "b", "expires": -1}], "[1].expires"),
         ({"key": "a", "expires": 1e300}, "expires"),
+        ({"key": "a", "delay": "3650000d"}, "delay"),
+        ([{"key": "a"}, {"key": "b", "delay": "3650000d"}], "[1].delay"),
+        ({"key": "a", "due_at": "0001-01-01T00:00:00+14:00"}, "due_at"),
     ],
 )
 def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argument: str) -> None:
@@ -264,6 +267,7 @@ def test_errors_name_the_argument(http: httpx.Client, path: str, body: Any, argu
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["argument"] == argument
+    assert "datetime." not in problem["detail"], "that means something only in Python"
     assert problem["request_id"] == answer.headers["x-request-id"] == "r-1"
     assert problem["status"] == 422
     assert http.get(path).json()["total"] == 0

@@ -26,6 +26,8 @@ _ARGUMENTS = {
 }
 _FIRST_WORD = re.compile(r"([a-z_]+)\b")
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
+# The end of a text such as "lease must be at least one millisecond, not datetime.timedelta(0)".
+_VALUE_OF_PYTHON = re.compile(r", (?:not|but it is) datetime\.(?:datetime|timedelta)\(.*\)$")
 _UNKNOWN_FIELD = re.compile(r"unknown field `([^`]*)`")
 _MISSING_FIELD = re.compile(r"missing required field `([^`]*)`")
 
@@ -126,7 +128,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RecursionError):
         return malformed("the body is nested too deeply")
     if isinstance(error, ValueError | TypeError):
-        return invalid(_argument_in(str(error)), str(error))
+        text = _VALUE_OF_PYTHON.sub("", str(error))
+        return invalid(_argument_in(text), text)
     return _failure(error)
 
 

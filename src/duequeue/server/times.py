@@ -1,6 +1,6 @@
 """Instants and durations as the API writes and reads them."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, TypeAlias
 
@@ -64,7 +64,14 @@ def read_due(
     """Return when a message is due, which is said by an instant, a delay or neither."""
     if due_at is not None and delay is not None:
         raise invalid(f"{argument}delay", "give either due_at or delay, not both")
-    return due_at if delay is None else read_duration(delay, f"{argument}delay")
+    if delay is None:
+        return due_at
+    found = read_duration(delay, f"{argument}delay")
+    try:
+        datetime.now(UTC) + found
+    except OverflowError:
+        raise invalid(f"{argument}delay", "delay must end before the year 10000") from None
+    return found
 
 
 def read_due_text(due_at: str | None, delay: str | None) -> datetime | timedelta | None:
