@@ -186,7 +186,7 @@ def test_a_receiver_settles_later_by_token_over_http(tmp_path: Path, receiver: R
         http.put("/v1/queues/orders/messages/a")
         (call,) = receiver.wait_for_calls(1)
         token = call.headers["duequeue-token"]
-        reply = {"respond": [{"token": token, "response": "done"}]}
+        reply = {"response": [{"token": token, "value": "done"}]}
         assert http.post("/v1/queues/orders:settle", json=reply).json()["settled"][token] == "won"
         assert http.get("/v1/queues/orders/responses/a").json()["value"] == "done"
 

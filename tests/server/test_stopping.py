@@ -1,5 +1,6 @@
 """How the server ends, and what it refuses to start with."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,6 +62,22 @@ def test_requests_in_flight_end(tmp_path: Path) -> None:
         stopped.result()
     with Queue.open(url, "q") as queue:
         assert queue.stats().total == 2
+
+
+def test_a_request_that_does_not_end_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duequeue.server.running.GRACE_SECONDS", 0)
+    server = Served(app_for("memory:stalled"))
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(
+            b"POST /v1/queues/q/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            b"Content-Type: application/x-ndjson\r\nContent-Length: 100\r\n\r\n"
+        )
+        until(lambda: any(each.users for each in server.service.queues.opened))
+        server.stop()
+        answer = client.makefile("rb").read().decode()
+    assert answer.startswith("HTTP/1.1 503")
+    assert "retry-after" in answer
+    assert "urn:duequeue:stopping" in answer
 
 
 def test_a_draining_server_is_not_ready() -> None:

@@ -41,7 +41,7 @@ from duequeue.server.live import Live
 from duequeue.server.metrics import Meter
 from duequeue.server.openapi import description
 from duequeue.server.operations import Operations
-from duequeue.server.problems import Problem, problem_of
+from duequeue.server.problems import Problem, problem_of, stopping
 from duequeue.server.queues import Queues, QueueSettings
 from duequeue.server.routing import Routes
 from duequeue.server.tokens import TokenFile
@@ -164,6 +164,10 @@ class Service:
             await chosen.handle(exchange)
         except ClientGone:
             exchange.status = 499
+        except asyncio.CancelledError:  # a server that stops gives up on a slow request like this
+            if not self.live.draining:
+                raise
+            await self._refuse(exchange, stopping())
         except Exception as error:  # noqa: BLE001 - every error is an answer
             await self._refuse(exchange, error)
         finally:

@@ -98,6 +98,12 @@ def too_large(detail: str, argument: str | None = None) -> Problem:
     return Problem(413, "too-large", detail, argument=argument)
 
 
+def stopping() -> Problem:
+    """Return the problem of a request that did not end before the server had to stop."""
+    later = {b"retry-after": b"1", b"connection": b"close"}
+    return Problem(503, "stopping", "the server is stopping; try again", headers=later)
+
+
 def malformed(detail: str) -> Problem:
     """Return the problem of a request that cannot be read at all."""
     return Problem(400, "malformed", detail)
