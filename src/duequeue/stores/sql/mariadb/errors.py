@@ -99,9 +99,10 @@ def leaves_it_usable(error: BaseException) -> bool:
     """Return whether the connection of a failed call can be used again.
 
     It cannot be used after an interrupt, which may occur in the middle of the driver's code, nor if
-    it leads to a server that has become read-only.
+    it leads to a server that has become read-only, or to a node that its cluster has lost. A new
+    connection may find another host.
     """
     number = number_of(error)
     if number is not None:
-        return number not in LOST and number not in READ_ONLY
+        return number not in LOST and number not in READ_ONLY and number != NOT_READY
     return isinstance(error, DueQueueError)
