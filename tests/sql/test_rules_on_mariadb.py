@@ -16,6 +16,7 @@ from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import in_background, snapshot
 from duequeue.contract.stage import until
+from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.mariadb import conversation
@@ -26,14 +27,17 @@ from duequeue.stores.sql.mariadb.connections import (
     SETTINGS,
     MariadbConnection,
     connect,
+    send,
 )
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection
 from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
 from duequeue.stores.sql.mariadb.facts import ServerFacts
+from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.mariadb.statements import MOST_AT_ONCE
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
 
 DUE = 1_000
@@ -203,6 +207,30 @@ def test_a_claim_locks_what_it_takes_and_nothing_else(
         other.execute("SELECT id FROM duequeue_message FOR UPDATE SKIP LOCKED")
         assert set(all_ids) - {row[0] for row in other.fetchall()} == taken
     cursor.execute("ROLLBACK")
+
+
+def test_a_claim_from_the_beginning_does_not_lock_the_leases_that_it_passes(
+    ready_mariadb: str, cursor: Cursor
+) -> None:
+    """Their holders can settle them, while MariaDB would keep the locks of all rows on the way."""
+    all_ids, free = ids(cursor), set[int]()
+    leased = all_ids[: ROWS // 2]
+    lease = "UPDATE duequeue_message SET leased_until = %s WHERE id <= %s"
+    cursor.execute(lease, (2 * DUE, leased[-1]))
+    with connected(ready_mariadb) as other:
+
+        def send_and_look(texts: Sequence[str]) -> list[Reply]:
+            replies = send(cursor.connection, texts)
+            if any("SKIP LOCKED" in text for text in texts):
+                other.execute("SELECT id FROM duequeue_message FOR UPDATE SKIP LOCKED")
+                free.update(row[0] for row in other.fetchall())
+            return replies
+
+        claiming = Conversation(FACTS).perform(claim(kind_of(cursor), BEGINNING))
+        rows: Any = drive(claiming, send_and_look)
+    taken = [row[1] for row in rows]
+    assert taken == all_ids[ROWS // 2 :][:10]
+    assert set(all_ids) - free == set(taken)
 
 
 def locked_by(admin: Cursor, cursor: Cursor) -> int | None:

@@ -125,7 +125,7 @@ SELECT COUNT(*) AS locked FROM (
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
 -- them may be empty: MariaDB would leave the empty one out, would not see that the other one is in
 -- order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
--- that it takes, and nothing else. The last column is the response to an earlier message with the same
+-- that it takes, and on MariaDB also those of leases in between. The last column is the response to an earlier message with the same
 -- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
 -- than its snapshot.
 SELECT
@@ -148,6 +148,13 @@ FOR UPDATE SKIP LOCKED;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
 SET leased_until = :until, lease_token = :token, attempt = LEAST(attempt, 2147483646) + 1
 WHERE id IN (:found);
+
+-- name: find_claimable
+-- A claim from the beginning starts at this place. It is read without locks, so that the leases before
+-- it are not locked.
+SELECT due_at, id FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+ORDER BY due_at, id LIMIT 1;
 
 -- name: claim_expired
 -- This leases the expired ones among the messages that are due first, so that one more statement can
