@@ -35,7 +35,12 @@ from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.mariadb.statements import MOST_AT_ONCE
+from duequeue.stores.sql.mariadb.statements import (
+    MOST_AT_ONCE,
+    prepared,
+    rendered,
+    rendered_each,
+)
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
@@ -285,6 +290,47 @@ def test_an_offer_looks_each_key_up(cursor: Cursor) -> None:
     for text in first_packet(QueryEach(name, common, columns, each)):
         if "VALUES" not in text:
             assert plan_of(cursor, text) <= BY_INDEX, text
+
+
+FEW_ROWS = {
+    "duequeue_buried": """
+        INSERT INTO duequeue_buried (kind_id, `key`, payload, asked_at, attempts, reason, buried_at)
+        VALUES (1, %s, '', 0, 1, '', 0)
+    """,
+    "duequeue_response": """
+        INSERT INTO duequeue_response (kind_id, `key`, payload, responded_at, expires_at)
+        VALUES (1, %s, '', 0, 0)
+    """,
+    "duequeue_history": """
+        INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+        VALUES (1, %s, 0, -1, 1, 'acked')
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("forget_burials", "duequeue_buried"),
+        ("delete_old_burials", "duequeue_buried"),
+        ("sweep_responses", "duequeue_response"),
+        ("delete_old_history", "duequeue_history"),
+    ],
+)
+def test_most_rows_of_a_small_table_are_deleted_by_their_ids(
+    cursor: Cursor, name: str, table: str
+) -> None:
+    """Otherwise the statement would wait for the other rows, which may be locked."""
+    cursor.executemany(FEW_ROWS[table], [(f"k{n}",) for n in range(10)])
+    cursor.execute(f"SELECT id FROM {table}")  # noqa: S608
+    some = [str(row[0]) for row in cursor.fetchall()][:9]
+    query = prepared(name, is_mysql=False)
+    if query.then:
+        values = {"found": ", ".join(some), "kind_id": "1", "before": "1", "now": "1", "limit": "9"}
+        (delete,) = rendered(query.then, values)
+    else:
+        (delete,) = rendered_each(query, {}, ("id",), [(int(number),) for number in some])
+    assert plan_of(cursor, delete) == {"range"}
 
 
 def plan_of(cursor: Cursor, statement: str) -> set[str]:

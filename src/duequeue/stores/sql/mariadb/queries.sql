@@ -12,7 +12,8 @@
 --
 -- Every locking statement names its index. On a small table the server would otherwise prefer to
 -- read all rows, and so would wait for those that others have locked. For the same reason no list in
--- an IN is longer than 500 items, because MariaDB turns longer ones into joins.
+-- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE, MariaDB
+-- obeys the index only if a column outside of it has a condition, too, so each has one.
 --
 -- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
 -- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
@@ -292,7 +293,8 @@ SELECT id FROM duequeue_response FORCE INDEX (duequeue_response_expiry)
 WHERE kind_id = :kind_id AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit
 FOR UPDATE SKIP LOCKED;
-DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY) WHERE id IN (:found);
+DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY)
+WHERE id IN (:found) AND kind_id = :kind_id;
 
 -- name: notify_answered
 -- Nothing is sent: what a caller commits is found by the regular looks of the others.
@@ -452,7 +454,8 @@ STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
 WHERE buried.id IN ({:id}) AND message.lease_token = :mark;
 
 -- name: forget_burials
-DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN ({:id});
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+WHERE id IN ({:id}) AND kind_id > 0;
 
 -- name: delete_buried
 DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
@@ -468,7 +471,8 @@ SELECT id FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
 WHERE kind_id = :kind_id AND buried_at < :before
 ORDER BY buried_at, id LIMIT :limit
 FOR UPDATE SKIP LOCKED;
-DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN (:found);
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+WHERE id IN (:found) AND kind_id = :kind_id;
 
 -- name: has_migrations
 SELECT COUNT(*) FROM information_schema.tables
@@ -787,7 +791,7 @@ WHERE kind_id = :kind_id AND settled_at < :before
 ORDER BY settled_at, id LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 DELETE settled FROM duequeue_history AS settled FORCE INDEX (PRIMARY)
-WHERE id IN (:found) AND settled_at < :before;
+WHERE id IN (:found) AND settled_at < :before AND kind_id = :kind_id;
 
 -- name: list_partitions
 -- The bound of a partition is the first instant that is no longer in it.
