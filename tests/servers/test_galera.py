@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from duequeue import Message, OfferOutcome, Queue, SchemaError, WrongDatabase
-from duequeue.contract.faces import SyncFace
+from duequeue import Message, OfferOutcome, Queue, RetryPolicy, SchemaError, WrongDatabase
+from duequeue.contract.faces import Face, SyncFace
+from duequeue.contract.stage import until
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
 from duequeue.stores.sql.mariadb.replies import Reply
 from tests.fixtures.connections import connect_mariadb
@@ -26,8 +28,10 @@ ROUNDS = 30
 
 @pytest.fixture
 def database(galera: GaleraCluster) -> Iterator[str]:
-    """An empty database of the cluster."""
+    """An empty database of the cluster, which all nodes know."""
     name = galera.create_database()
+    for node in galera.nodes:
+        wait_for_others(node)
     yield name
     galera.nodes[0].drop_database(galera.nodes[0].url(name))
 
@@ -135,6 +139,36 @@ def test_a_node_that_is_killed_under_load(
             assert load.damage(node.url(database)) == Damage(set(), set())
     finally:
         galera.join(killed)
+
+
+def test_a_node_that_is_cut_off_from_the_others(
+    galera: GaleraCluster, database: str, face: Face
+) -> None:
+    """It refuses all statements, so calls leave it for a node of the rest of the cluster."""
+    patience = RetryPolicy(budget=timedelta(seconds=10))
+    with face.open(galera.url(database), "orders", retry=patience) as queue:
+        queue.offer("a", 1)
+        with isolated(galera.nodes[0]):
+            assert queue.offer("b", 1) is OfferOutcome.CREATED
+            assert [each.key for each in queue.try_poll_many(9)] == ["a", "b"]
+
+
+@contextmanager
+def isolated(node: OwnMariaDBServer) -> Iterator[None]:
+    """Cut a node off from the others, until it knows that it must not answer."""
+    with connected(node.admin_url) as cursor:
+
+        def is_ready() -> bool:
+            cursor.execute("SHOW STATUS LIKE 'wsrep_ready'")
+            return cursor.fetchall() == (("wsrep_ready", "ON"),)
+
+        cursor.execute("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
+        try:
+            until(lambda: not is_ready())
+            yield
+        finally:
+            cursor.execute("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
+            until(is_ready)
 
 
 def until_it_has(queue: Queue[Any], messages: int) -> None:

@@ -16,6 +16,7 @@ from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import in_background, snapshot
 from duequeue.contract.stage import until
+from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.mariadb import conversation
@@ -26,14 +27,22 @@ from duequeue.stores.sql.mariadb.connections import (
     SETTINGS,
     MariadbConnection,
     connect,
+    send,
 )
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection
 from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
 from duequeue.stores.sql.mariadb.facts import ServerFacts
+from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.mariadb.statements import MOST_AT_ONCE
+from duequeue.stores.sql.mariadb.statements import (
+    MOST_AT_ONCE,
+    prepared,
+    rendered,
+    rendered_each,
+)
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
 
 DUE = 1_000
@@ -205,6 +214,30 @@ def test_a_claim_locks_what_it_takes_and_nothing_else(
     cursor.execute("ROLLBACK")
 
 
+def test_a_claim_from_the_beginning_does_not_lock_the_leases_that_it_passes(
+    ready_mariadb: str, cursor: Cursor
+) -> None:
+    """Their holders can settle them, while MariaDB would keep the locks of all rows on the way."""
+    all_ids, free = ids(cursor), set[int]()
+    leased = all_ids[: ROWS // 2]
+    lease = "UPDATE duequeue_message SET leased_until = %s WHERE id <= %s"
+    cursor.execute(lease, (2 * DUE, leased[-1]))
+    with connected(ready_mariadb) as other:
+
+        def send_and_look(texts: Sequence[str]) -> list[Reply]:
+            replies = send(cursor.connection, texts)
+            if any("SKIP LOCKED" in text for text in texts):
+                other.execute("SELECT id FROM duequeue_message FOR UPDATE SKIP LOCKED")
+                free.update(row[0] for row in other.fetchall())
+            return replies
+
+        claiming = Conversation(FACTS).perform(claim(kind_of(cursor), BEGINNING))
+        rows: Any = drive(claiming, send_and_look)
+    taken = [row[1] for row in rows]
+    assert taken == all_ids[ROWS // 2 :][:10]
+    assert set(all_ids) - free == set(taken)
+
+
 def locked_by(admin: Cursor, cursor: Cursor) -> int | None:
     """How many locks a connection holds.
 
@@ -257,6 +290,47 @@ def test_an_offer_looks_each_key_up(cursor: Cursor) -> None:
     for text in first_packet(QueryEach(name, common, columns, each)):
         if "VALUES" not in text:
             assert plan_of(cursor, text) <= BY_INDEX, text
+
+
+FEW_ROWS = {
+    "duequeue_buried": """
+        INSERT INTO duequeue_buried (kind_id, `key`, payload, asked_at, attempts, reason, buried_at)
+        VALUES (1, %s, '', 0, 1, '', 0)
+    """,
+    "duequeue_response": """
+        INSERT INTO duequeue_response (kind_id, `key`, payload, responded_at, expires_at)
+        VALUES (1, %s, '', 0, 0)
+    """,
+    "duequeue_history": """
+        INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+        VALUES (1, %s, 0, -1, 1, 'acked')
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("forget_burials", "duequeue_buried"),
+        ("delete_old_burials", "duequeue_buried"),
+        ("sweep_responses", "duequeue_response"),
+        ("delete_old_history", "duequeue_history"),
+    ],
+)
+def test_most_rows_of_a_small_table_are_deleted_by_their_ids(
+    cursor: Cursor, name: str, table: str
+) -> None:
+    """Otherwise the statement would wait for the other rows, which may be locked."""
+    cursor.executemany(FEW_ROWS[table], [(f"k{n}",) for n in range(10)])
+    cursor.execute(f"SELECT id FROM {table}")  # noqa: S608
+    some = [str(row[0]) for row in cursor.fetchall()][:9]
+    query = prepared(name, is_mysql=False)
+    if query.then:
+        values = {"found": ", ".join(some), "kind_id": "1", "before": "1", "now": "1", "limit": "9"}
+        (delete,) = rendered(query.then, values)
+    else:
+        (delete,) = rendered_each(query, {}, ("id",), [(int(number),) for number in some])
+    assert plan_of(cursor, delete) == {"range"}
 
 
 def plan_of(cursor: Cursor, statement: str) -> set[str]:

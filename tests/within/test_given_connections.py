@@ -256,8 +256,13 @@ def test_drivers_for_mariadb_must_be_in_a_transaction(mariadb_url: str, driver: 
     ):
         with pytest.raises(ValueError, match="no open transaction"):
             queue.within(connection).offer("a", 1)
-        connection.autocommit(False)
+        connection.begin()
         queue.within(connection).offer("b", 1)
+        connection.rollback()
+        with pytest.raises(ValueError, match="no open transaction"):
+            queue.within(connection).offer("c", 1)
+        connection.autocommit(False)
+        queue.within(connection).offer("d", 1)
         connection.rollback()
         assert queue.stats().total == 0
 

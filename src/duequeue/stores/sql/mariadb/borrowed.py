@@ -116,12 +116,25 @@ def facts_of(connection: Any) -> ServerFacts:
 
 def refuse_autocommit(connection: Any) -> None:
     """Raise unless what runs on this connection waits for the caller's commit."""
-    status = getattr(connection, "server_status", None)
-    begun = status is not None and bool(status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
-    if connection.get_autocommit() and not begun:
+    if connection.get_autocommit() and not _has_begun(connection):
         raise ValueError(
-            "connection has no open transaction: call its begin(), or turn its autocommit off"
+            "connection has no open transaction: call its begin(), or turn its autocommit off, "
+            "which is the only way with mysqlclient on MySQL"
         )
+
+
+def _has_begun(connection: Any) -> bool:
+    """Return whether a connection is in a transaction; mysqlclient has to ask, and only MariaDB."""
+    status = getattr(connection, "server_status", None)
+    if status is not None:
+        return bool(status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+    if facts_of(connection).is_mysql:
+        return False
+    try:
+        (reply,) = _send(connection, ["SELECT @@in_transaction"])
+    except _errors_of(connection):  # a connection that is lost has lost its transaction, too
+        return False
+    return bool(reply.rows == [(1,)])
 
 
 def is_open(connection: Any) -> bool:

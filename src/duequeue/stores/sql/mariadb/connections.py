@@ -37,6 +37,8 @@ LOOK = (
     "SELECT @@max_allowed_packet, @@innodb_lock_wait_timeout, @@read_only, CONNECTION_ID()",
     "SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'",
 )
+# A node of Galera that has lost its cluster still answers the statements above, but not this one.
+IS_READY = "DO 0"
 # A server does not notice that a client has given up waiting for a lock, so this is limited, in
 # seconds. A call with less time than that sets a shorter limit.
 LONGEST_LOCK_WAIT = 8
@@ -166,7 +168,7 @@ def may_try_next(error: Exception) -> bool:
 def first_statements(version: str) -> list[str]:
     """Return the statements for every new connection; the first two ask what `facts_from` needs."""
     own = () if is_mysql(version) else MARIADB_SETTINGS
-    return [*LOOK, *SETTINGS, *own]
+    return [*LOOK, IS_READY, *SETTINGS, *own]
 
 
 def facts_from(version: str, replies: Sequence[Reply]) -> tuple[ServerFacts, bool, list[str]]:

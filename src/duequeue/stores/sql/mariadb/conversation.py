@@ -33,6 +33,7 @@ from duequeue.stores.sql.mariadb.statements import (
     split,
 )
 from duequeue.stores.sql.mariadb.steps import STEPS
+from duequeue.stores.sql.watermark import BEGINNING
 
 T = TypeVar("T")
 
@@ -100,7 +101,8 @@ class Conversation:
             return None
         if command.name in STEPS:
             return (yield from self._perform_all(STEPS[command.name](**command.parameters)))
-        return (yield from self._query(command))
+        looks_first = command.name == "claim_messages" and not self._borrowed
+        return (yield from (self._claim if looks_first else self._query)(command))
 
     def finish(self) -> Packets[None]:
         """Commit what is not committed yet, and leave nothing behind on the connection."""
@@ -146,6 +148,23 @@ class Conversation:
         if isinstance(command, Execute):
             return replies[-1].touched
         return _rows(replies)
+
+    def _claim(self, command: Query) -> Packets[object]:
+        """Claim; a claim from the beginning first looks where there is something to claim.
+
+        It would otherwise lock all leases that it walks over, because MariaDB unlocks what does not
+        fit only if it reads rows by their primary key. A caller's transaction may have an older
+        snapshot, in which such a look would find too little.
+        """
+        wanted = command.parameters
+        if wanted["after_due"] == BEGINNING.due_at:
+            place = {"kind_id": wanted["kind_id"], "now": wanted["now"]}
+            rows: Any = yield from self._query(Query("find_claimable", place))
+            if not rows:
+                return []
+            ((due_at, first_id),) = rows
+            wanted = {**wanted, "after_due": due_at, "after_id": first_id - 1}
+        return (yield from self._query(command._replace(parameters=wanted)))
 
     def _query_each(self, command: QueryEach) -> Packets[list[Row]]:
         query = self._prepared(command.name)

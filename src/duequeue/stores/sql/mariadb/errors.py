@@ -49,8 +49,10 @@ _TRANSIENT = frozenset(
         1792,
     }
 )
-# A host that does not exist will not exist at the next try either.
-_NO_SUCH_HOST = ("[Errno -2]", "[Errno -5]", "[Errno 8]")
+# A server that speaks no TLS answers asyncmy's request for it in plain text.
+_NO_TLS = "WRONG_VERSION_NUMBER"
+# A host that does not exist will not exist at the next try, and a certificate stays as it is.
+_STAYS = ("[Errno -2]", "[Errno -5]", "[Errno 8]", "CERTIFICATE_VERIFY_FAILED", _NO_TLS)
 
 
 def number_of(error: BaseException) -> int | None:
@@ -74,6 +76,8 @@ def translate(error: Exception, address: Address) -> StoreError:
         words = f"raise max_allowed_packet on the server: {words}"
     if number == STATEMENT_BINLOG:
         words = f"set binlog_format to MIXED or ROW, because DueQueue uses READ COMMITTED: {words}"
+    if number == CANNOT_CONNECT and _NO_TLS in words:
+        words = f"ssl_mode in the url demands TLS, which the server does not offer: {words}"
     kind = StoreUnavailable if is_transient(number, words) else StoreError
     return kind(f"{where}: {words}" if number is None else f"{where}: {words} ({number})")
 
@@ -89,7 +93,7 @@ def failure(error: BaseException, place: WatchedPlace, address: Address) -> Stor
 def is_transient(number: int | None, words: str) -> bool:
     """Return whether the same operation may succeed later."""
     if number == CANNOT_CONNECT:
-        return not any(text in words for text in _NO_SUCH_HOST)
+        return not any(text in words for text in _STAYS)
     if number == 1290:  # noqa: PLR2004 - it also stands for options that forbid something for ever
         return "read-only" in words
     return number in _TRANSIENT
@@ -99,9 +103,10 @@ def leaves_it_usable(error: BaseException) -> bool:
     """Return whether the connection of a failed call can be used again.
 
     It cannot be used after an interrupt, which may occur in the middle of the driver's code, nor if
-    it leads to a server that has become read-only.
+    it leads to a server that has become read-only, or to a node that its cluster has lost. A new
+    connection may find another host.
     """
     number = number_of(error)
     if number is not None:
-        return number not in LOST and number not in READ_ONLY
+        return number not in LOST and number not in READ_ONLY and number != NOT_READY
     return isinstance(error, DueQueueError)

@@ -12,7 +12,8 @@
 --
 -- Every locking statement names its index. On a small table the server would otherwise prefer to
 -- read all rows, and so would wait for those that others have locked. For the same reason no list in
--- an IN is longer than 500 items, because MariaDB turns longer ones into joins.
+-- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE, MariaDB
+-- obeys the index only if a column outside of it has a condition, too, so each has one.
 --
 -- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
 -- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
@@ -125,7 +126,8 @@ SELECT COUNT(*) AS locked FROM (
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
 -- them may be empty, because MariaDB would leave the empty one out, would not see that the other one
 -- is in order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
--- that it takes, and nothing else. The last column is the response to an earlier message with the same
+-- that it takes, and on MariaDB also those of leases in between. The last column is the response to an
+-- earlier message with the same
 -- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
 -- than its snapshot.
 SELECT
@@ -148,6 +150,13 @@ FOR UPDATE SKIP LOCKED;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
 SET leased_until = :until, lease_token = :token, attempt = LEAST(attempt, 2147483646) + 1
 WHERE id IN (:found);
+
+-- name: find_claimable
+-- A claim from the beginning starts at this place. It is read without locks, so that the leases before
+-- it are not locked.
+SELECT due_at, id FROM duequeue_message FORCE INDEX (duequeue_message_due)
+WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now
+ORDER BY due_at, id LIMIT 1;
 
 -- name: claim_expired
 -- This leases the expired ones among the messages that are due first, so that one more statement can
@@ -285,7 +294,8 @@ SELECT id FROM duequeue_response FORCE INDEX (duequeue_response_expiry)
 WHERE kind_id = :kind_id AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit
 FOR UPDATE SKIP LOCKED;
-DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY) WHERE id IN (:found);
+DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY)
+WHERE id IN (:found) AND kind_id = :kind_id;
 
 -- name: notify_answered
 -- Nothing is sent, because the others find what a caller commits at their regular looks.
@@ -445,7 +455,8 @@ STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
 WHERE buried.id IN ({:id}) AND message.lease_token = :mark;
 
 -- name: forget_burials
-DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN ({:id});
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+WHERE id IN ({:id}) AND kind_id > 0;
 
 -- name: delete_buried
 DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
@@ -461,7 +472,8 @@ SELECT id FROM duequeue_buried FORCE INDEX (duequeue_buried_time)
 WHERE kind_id = :kind_id AND buried_at < :before
 ORDER BY buried_at, id LIMIT :limit
 FOR UPDATE SKIP LOCKED;
-DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY) WHERE id IN (:found);
+DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
+WHERE id IN (:found) AND kind_id = :kind_id;
 
 -- name: has_migrations
 SELECT COUNT(*) FROM information_schema.tables
@@ -780,7 +792,7 @@ WHERE kind_id = :kind_id AND settled_at < :before
 ORDER BY settled_at, id LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 DELETE settled FROM duequeue_history AS settled FORCE INDEX (PRIMARY)
-WHERE id IN (:found) AND settled_at < :before;
+WHERE id IN (:found) AND settled_at < :before AND kind_id = :kind_id;
 
 -- name: list_partitions
 -- The bound of a partition is the first instant that is no longer in it.

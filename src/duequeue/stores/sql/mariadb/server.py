@@ -39,6 +39,7 @@ class MariadbServer:
 
     def answers(self, seconds: int) -> bool:
         """Connect to one of the hosts, and run a statement."""
+        context = self.settings.ssl_context
         for host in self.settings.address.hosts:
             try:
                 with (
@@ -48,7 +49,8 @@ class MariadbServer:
                         connect_timeout=seconds,
                         read_timeout=seconds,
                         write_timeout=seconds,
-                        ssl_disabled=self.settings.ssl_context is None,
+                        ssl=context if self.settings.must_encrypt else None,
+                        ssl_disabled=context is None,
                         **self.settings.arguments,
                     ) as connection,
                     connection.cursor() as cursor,
