@@ -93,6 +93,8 @@ class Wheel(ABC, Generic[T]):
 
     def _turn(self, now: int) -> dict[Handle, T]:
         """Move the hand, and return the items that it has passed."""
+        if not isinstance(now, int):  # or the hand would move before `end_of` raises this
+            raise not_millis(now, "now")
         tick = now // self._tick
         hand = self._start(tick) if self._hand is None else self._hand
         if tick <= hand:
