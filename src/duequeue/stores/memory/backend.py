@@ -32,6 +32,13 @@ class MemoryDatabase:
         self.crons: defaultdict[str, MemoryCrons] = defaultdict(MemoryCrons)
         self.history = MemoryHistory()
         self.sessions = 0
+        self.is_broken = False
+
+    def mend(self) -> None:
+        """Make every message claimable again, after an interrupt in the middle of an operation."""
+        for table in self.tables.values():
+            table.rebuild()
+        self.is_broken = False
 
     def _new_table(self) -> MemoryTable:
         return MemoryTable(TIMERS[self.timer])
@@ -152,7 +159,13 @@ class MemorySession:
     ) -> T:
         """Run one operation alone."""
         with self._database.lock:
-            return drive(operation(), _refuse)
+            if self._database.is_broken:
+                self._database.mend()
+            try:
+                return drive(operation(), _refuse)
+            except BaseException:
+                self._database.is_broken = True  # mended later, as an interrupt may come twice
+                raise
 
     def close(self) -> None:
         """Close the session; the last one to close clears the tables."""
