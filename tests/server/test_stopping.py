@@ -88,6 +88,16 @@ def test_dev_has_a_token_and_a_clock(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_dev_on_a_store_keeps_its_messages(tmp_path: Path) -> None:
+    arguments = ["--dev", "--url", "sqlite:///dev.db"]
+    for outcome in ("created", "ignored"):
+        with serving(*arguments, folder=tmp_path) as server, server.client() as http:
+            assert http.post("/v1/clock:advance", json={"by": 1}).status_code == 200
+            due_at = "2026-03-01T00:00:00Z"
+            assert offer(http, "/v1/queues/q", "a", due_at=due_at) == {"outcome": outcome}
+            assert server.terminate() == 0
+
+
 def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
     with serving(folder=tmp_path) as server, server.client() as http:
         assert http.post("/v1/clock:advance", json={"by": 1}).status_code == 404
@@ -99,7 +109,6 @@ def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
         (["--host", "0.0.0.0"], "tokens are needed"),  # noqa: S104 - that is the point
         (["--host", "::"], "tokens are needed"),
         (["--token-file", "none.json"], "has no token yet"),
-        (["--dev", "--url", "sqlite:///x.db"], "leave --url out"),
         (["--tls-cert", "x"], "go together"),
         (["--url", "nonsense:"], "names no store"),
         (["--lease", "0"], "lease"),

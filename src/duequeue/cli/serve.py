@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--url",
-        default=os.environ.get(URL_VARIABLE),
         help=f"the store (default: ${URL_VARIABLE}, or {DEFAULT_URL} in the current folder)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
@@ -44,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dev",
         action="store_true",
-        help="keep messages in memory, print a token, and let POST /v1/clock:advance move the time",
+        help="keep messages in memory unless --url names a store, print a token, and let "
+        "POST /v1/clock:advance move the time",
     )
     _add_queue(parser)
     _add_server(parser)

@@ -25,8 +25,6 @@ DEV_URL = "memory:duequeue-dev"
 def serve_until_stopped(given: argparse.Namespace) -> None:
     """Serve with the arguments of the command."""
     _check_certificate(given.tls_cert, given.tls_key)
-    if given.dev and given.url not in {None, os.environ.get(URL_VARIABLE)}:
-        raise ValueError("dev keeps messages in memory, so leave --url out")
     access, token = _access(given)
     push = push_settings(given)
     service = Service(_settings(given), access, Limits(), push if given.push else None)
@@ -82,7 +80,7 @@ def _access(given: argparse.Namespace) -> tuple[Access, str | None]:
 def _settings(given: argparse.Namespace) -> QueueSettings:
     keep: timedelta = given.keep_history
     return QueueSettings(
-        DEV_URL if given.dev else given.url or DEFAULT_URL,
+        given.url or (DEV_URL if given.dev else os.environ.get(URL_VARIABLE) or DEFAULT_URL),
         DevClock() if given.dev else SystemClock(),
         lease=given.lease,
         poll_interval=given.poll_interval,
