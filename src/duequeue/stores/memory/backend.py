@@ -79,15 +79,11 @@ class MemoryBackend:
 
     def borrow(self, connection: object) -> Session:
         """Refuse, because there are no transactions."""
-        raise TypeError(
-            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
-        )
+        raise TypeError(_no_transactions(connection))
 
     def borrow_async(self, connection: object) -> AsyncSession:
         """Refuse, because there are no transactions."""
-        raise TypeError(
-            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
-        )
+        raise TypeError(_no_transactions(connection))
 
     @at_once
     def migrate(self) -> list[str]:
@@ -175,6 +171,11 @@ class MemorySession:
                 self._database.tables.clear()
                 self._database.crons.clear()
                 self._database.history.rows.clear()
+
+
+def _no_transactions(connection: object) -> str:
+    name = type(connection).__name__  # and not its text, which may hold a password
+    return f"connection {name} cannot be used, because a memory queue has no transactions"
 
 
 def _refuse(command: object) -> object:
