@@ -208,6 +208,13 @@ def test_an_instant_is_an_int(timer: Timer[str], at: Any) -> None:
     assert len(timer) == 0
 
 
+@pytest.mark.parametrize("handle", [None, "a", 1.5, -1, 0])
+def test_nothing_is_under_another_handle(timer: Timer[str], handle: Any) -> None:
+    timer.schedule(10_000, "a")
+    assert not timer.cancel(handle)
+    assert timer.advance(10_000) == ["a"]
+
+
 @pytest.mark.parametrize("now", [20_000.5, "1", None])
 def test_a_bad_now_loses_nothing(timer: Timer[str], now: Any) -> None:
     timer.schedule(0, "a")

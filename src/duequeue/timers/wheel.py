@@ -53,7 +53,10 @@ class Wheel(ABC, Generic[T]):
 
     def cancel(self, handle: Handle) -> bool:
         """Remove an item; return False if it is no longer there."""
-        tick = due_of(handle) // self._tick
+        try:
+            tick = due_of(handle) // self._tick
+        except TypeError:
+            return False  # as from a heap, which has nothing under None either
         if self._hand is None or tick <= self._hand:
             return self._passed.cancel(handle)
         if not self._remove(tick, handle):
