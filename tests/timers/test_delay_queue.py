@@ -195,6 +195,12 @@ def test_a_clock_has_a_time(make: Make, clock: Any) -> None:
             make(clock=clock)
 
 
+@pytest.mark.parametrize("timer", [SimpleWheel, 5, "heap"])
+def test_a_timer_is_one(make: Make, timer: Any) -> None:
+    with pytest.raises(TypeError, match=r"timer must be a timer, such as HierarchicalWheel\(\)"):
+        make(timer=timer)
+
+
 @pytest.mark.parametrize("name", TIMERS)
 def test_any_timer_will_do(make: Make, clock: ManualClock, name: str) -> None:
     queue = make(clock=clock, timer=TIMERS[name]())

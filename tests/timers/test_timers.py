@@ -208,6 +208,24 @@ def test_an_instant_is_an_int(timer: Timer[str], at: Any) -> None:
     assert len(timer) == 0
 
 
+@pytest.mark.parametrize("handle", [None, "a", 1.5, -1, 0])
+def test_nothing_is_under_another_handle(timer: Timer[str], handle: Any) -> None:
+    timer.schedule(10_000, "a")
+    assert not timer.cancel(handle)
+    assert timer.advance(10_000) == ["a"]
+
+
+@pytest.mark.parametrize("now", [20_000.5, "1", None])
+def test_a_bad_now_loses_nothing(timer: Timer[str], now: Any) -> None:
+    timer.schedule(0, "a")
+    timer.schedule(10_000, "b")
+    for call in (timer.advance, timer.first):
+        with pytest.raises(TypeError, match="now must be whole milliseconds, as an int"):
+            call(now)
+    timer.schedule(10_001, "c")
+    assert timer.advance(20_000) == ["a", "b", "c"]
+
+
 def test_a_simple_wheel_refuses_what_lies_beyond_its_span() -> None:
     wheel: SimpleWheel[str] = SimpleWheel(slots=8, tick=10)
     wheel.advance(25)

@@ -316,6 +316,16 @@ def test_a_url_is_refused_without_its_password(face: Face, store_url: str, given
         queue.within(given)
 
 
+@pytest.mark.parametrize("store", ["memory", "redis", "http"], indirect=True)
+def test_a_store_without_transactions_shows_no_password(store_url: str) -> None:
+    with (
+        Queue[int].open(store_url, "orders") as queue,
+        pytest.raises(TypeError, match="connection str cannot be used") as refused,
+    ):
+        queue.within("postgresql://me:secret@host/app")
+    assert "secret" not in str(refused.value)
+
+
 def test_awaiting_connections_are_refused_by_a_blocking_queue(store: str, store_url: str) -> None:
     async def main() -> None:
         with Queue.open(store_url, "orders") as queue:

@@ -34,7 +34,7 @@ class Pending(Generic[T]):
     def __init__(self, clock: Clock | None, timer: Timer[T] | None) -> None:
         self._clock = checked_clock(SystemClock() if clock is None else clock)
         self._now = millis_of(self._clock)
-        self._timer: Timer[T] = HeapTimer() if timer is None else timer
+        self._timer: Timer[T] = HeapTimer() if timer is None else _checked(timer)
         self._lock = threading.Lock()
         self._closed = False
         self.bell = Bell()
@@ -133,3 +133,10 @@ class Pending(Generic[T]):
     def _check(self) -> None:
         if self._closed:
             raise QueueClosed("the delay queue is closed")
+
+
+def _checked(timer: Timer[T]) -> Timer[T]:
+    """Return a timer, or raise if it is something else, such as the class of one."""
+    if isinstance(timer, type) or not hasattr(timer, "schedule"):
+        raise TypeError(f"timer must be a timer, such as HierarchicalWheel(), not {timer!r}")
+    return timer

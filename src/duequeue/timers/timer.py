@@ -11,10 +11,10 @@ Handle: TypeAlias = int
 RANK_BITS = 48
 
 
-def not_millis(at: object) -> TypeError:
+def not_millis(at: object, argument: str = "at") -> TypeError:
     """Return the error for an instant of the wrong type."""
     name = type(at).__name__
-    return TypeError(f"at must be whole milliseconds, as an int, not {name}")
+    return TypeError(f"{argument} must be whole milliseconds, as an int, not {name}")
 
 
 def due_of(handle: Handle) -> int:
@@ -29,7 +29,10 @@ def rank_of(handle: Handle) -> int:
 
 def end_of(now: int) -> int:
     """Return the least number above the handles of all items that are due at `now`."""
-    return (now + 1) << RANK_BITS
+    try:
+        return (now + 1) << RANK_BITS
+    except TypeError:
+        raise not_millis(now, "now") from None
 
 
 class Timer(Protocol[T]):

@@ -53,7 +53,10 @@ class Wheel(ABC, Generic[T]):
 
     def cancel(self, handle: Handle) -> bool:
         """Remove an item; return False if it is no longer there."""
-        tick = due_of(handle) // self._tick
+        try:
+            tick = due_of(handle) // self._tick
+        except TypeError:
+            return False  # as from a heap, which has nothing under None either
         if self._hand is None or tick <= self._hand:
             return self._passed.cancel(handle)
         if not self._remove(tick, handle):
@@ -93,6 +96,8 @@ class Wheel(ABC, Generic[T]):
 
     def _turn(self, now: int) -> dict[Handle, T]:
         """Move the hand, and return the items that it has passed."""
+        if not isinstance(now, int):  # or the hand would move before `end_of` raises this
+            raise not_millis(now, "now")
         tick = now // self._tick
         hand = self._start(tick) if self._hand is None else self._hand
         if tick <= hand:

@@ -101,6 +101,6 @@ class HttpBackend:
 
 def _no_transactions(connection: object) -> str:
     return (
-        f"connection {connection!r} cannot be used, because a transaction does not reach a server "
-        "over HTTP; open the queue on the database itself to use `within`"
+        f"connection {type(connection).__name__} cannot be used, because a transaction does not "
+        "reach a server over HTTP; open the queue on the database itself to use `within`"
     )

@@ -32,6 +32,13 @@ class MemoryDatabase:
         self.crons: defaultdict[str, MemoryCrons] = defaultdict(MemoryCrons)
         self.history = MemoryHistory()
         self.sessions = 0
+        self.is_broken = False
+
+    def mend(self) -> None:
+        """Make every message claimable again, after an interrupt in the middle of an operation."""
+        for table in self.tables.values():
+            table.rebuild()
+        self.is_broken = False
 
     def _new_table(self) -> MemoryTable:
         return MemoryTable(TIMERS[self.timer])
@@ -72,15 +79,11 @@ class MemoryBackend:
 
     def borrow(self, connection: object) -> Session:
         """Refuse, because there are no transactions."""
-        raise TypeError(
-            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
-        )
+        raise TypeError(_no_transactions(connection))
 
     def borrow_async(self, connection: object) -> AsyncSession:
         """Refuse, because there are no transactions."""
-        raise TypeError(
-            f"connection {connection!r} cannot be used, because a memory queue has no transactions"
-        )
+        raise TypeError(_no_transactions(connection))
 
     @at_once
     def migrate(self) -> list[str]:
@@ -152,7 +155,13 @@ class MemorySession:
     ) -> T:
         """Run one operation alone."""
         with self._database.lock:
-            return drive(operation(), _refuse)
+            if self._database.is_broken:
+                self._database.mend()
+            try:
+                return drive(operation(), _refuse)
+            except BaseException:
+                self._database.is_broken = True  # mended later, as an interrupt may come twice
+                raise
 
     def close(self) -> None:
         """Close the session; the last one to close clears the tables."""
@@ -162,6 +171,11 @@ class MemorySession:
                 self._database.tables.clear()
                 self._database.crons.clear()
                 self._database.history.rows.clear()
+
+
+def _no_transactions(connection: object) -> str:
+    name = type(connection).__name__  # and not its text, which may hold a password
+    return f"connection {name} cannot be used, because a memory queue has no transactions"
 
 
 def _refuse(command: object) -> object:

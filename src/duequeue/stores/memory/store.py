@@ -291,9 +291,9 @@ class MemoryStore:
         if same or not record.replace:
             return OfferOutcome.IGNORED
         self._settling.replace(entry, now)
+        self._table.reschedule(entry, record.due_at)  # first, so that no old lease outlives it
         entry.payload, entry.asked_at, entry.attempt = record.payload, record.due_at, 0
         entry.headers, entry.expires_at = record.headers, record.expires_at
-        self._table.reschedule(entry, record.due_at)
         return OfferOutcome.UPDATED
 
     def _refuse(self, key: str, reason: str, keep: int, now: int) -> None:

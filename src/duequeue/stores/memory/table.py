@@ -74,6 +74,13 @@ class MemoryTable:
         self._waiting, self._leased = self._make_timer(), self._make_timer()
         return total
 
+    def rebuild(self) -> None:
+        """Fill new timers, because an interrupt may have left the old ones in any state."""
+        self._waiting, self._leased = self._make_timer(), self._make_timer()
+        for entry in self.by_key.values():
+            entry.timer = None
+            self.place(entry)
+
     def bury(self, entry: MemoryMessage, attempts: int, reason: str, now: int) -> None:
         """Copy a message to the buried ones."""
         burial = BurialId(now, next(_burial_numbers))
