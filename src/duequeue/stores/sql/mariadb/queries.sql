@@ -127,9 +127,8 @@ SELECT COUNT(*) AS locked FROM (
 -- them may be empty, because MariaDB would leave the empty one out, would not see that the other one
 -- is in order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
 -- that it takes, and on MariaDB also those of leases in between. The last column is the response to an
--- earlier message with the same
--- key, which the caller deletes. It is read with a lock, because a claim sees messages that are newer
--- than its snapshot.
+-- earlier message with the same key, which the caller deletes. It is read with a lock, because a claim
+-- sees messages that are newer than its snapshot.
 SELECT
     due_at, id, `key`, payload, asked_at, LEAST(attempt, 2147483646) + 1 AS attempt, headers, expires_at,
     (
