@@ -520,6 +520,19 @@ def test_a_call_waits_for_locks_no_longer_than_it_lasts(
     assert packet[0] == f"SET SESSION innodb_lock_wait_timeout = {wait}"
 
 
+@pytest.mark.parametrize(
+    ("before", "sent"), [(5, [4]), (4, []), (3, []), (2, []), (1, [4]), (0, [4])]
+)
+def test_a_limit_that_is_a_little_lower_stays(
+    monkeypatch: pytest.MonkeyPatch, before: int, sent: list[int]
+) -> None:
+    monkeypatch.setattr(conversation, "monotonic", lambda: 1000.0)
+    talk = Conversation(FACTS, ends_at=1005.0, lock_seconds=before)
+    packet = next(iter(talk.perform(offer_of(b"1"))))
+    settings = [f"SET SESSION innodb_lock_wait_timeout = {wait}" for wait in sent]
+    assert [text for text in packet if text.startswith("SET ")] == settings
+
+
 def test_an_older_snapshot_is_explained() -> None:
     address = Address((Host("h", 3306),), None, "db")
     error = pymysql.err.OperationalError(1020, "Record has changed since last read")

@@ -322,8 +322,9 @@ class Conversation:
         if self._ends_at == inf:
             return self._facts.lock_seconds
         left = self._ends_at - monotonic()
-        wait = min(round(left * SHARE_FOR_LOCKS), int(left))
-        return min(max(wait, 1), self._facts.lock_seconds)
+        wait = min(max(min(round(left * SHARE_FOR_LOCKS), int(left)), 1), self._facts.lock_seconds)
+        # A limit that is a little lower stays, because it takes a statement to change it.
+        return self.lock_seconds if self.lock_seconds <= wait <= 2 * self.lock_seconds else wait
 
     def _note(self, name: str, replies: Sequence[Reply]) -> None:
         """Remember what must be undone at the end of the operation."""
