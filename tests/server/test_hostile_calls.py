@@ -107,8 +107,20 @@ def test_a_forged_token_settles_nothing(http: httpx.Client, path: str, name: str
     forged = msgspec.msgpack.encode(HeldLease(LEASE, 1))
     token = (_checksum(forged, f"{name}|json") + forged).hex()
     answer = http.post(f"{path}:settle", json={"ack": [token]})
-    assert (answer.status_code, answer.json()["argument"]) == (422, "token")
+    assert (answer.status_code, answer.json()["argument"]) == (422, "ack[0]")
     assert http.get(f"{path}/messages/a").status_code == OK
+
+
+def test_a_token_that_is_not_one_is_found_among_others(http: httpx.Client, path: str) -> None:
+    http.put(f"{path}/messages/a", content=b"1")
+    (delivery,) = http.post(f"{path}:poll", json={}).json()["deliveries"]
+    given = {"ack": [delivery["token"]], "release": [{"token": "not one", "delay": 1}]}
+    answer = http.post(f"{path}:settle", json=given)
+    assert (answer.status_code, answer.json()["argument"]) == (422, "release[0].token")
+    twice = http.post(f"{path}:settle", json={"ack": [delivery["token"]] * 2})
+    assert (twice.status_code, twice.json()["argument"]) == (422, "ack[1]")
+    won = http.post(f"{path}:settle", json={"ack": [delivery["token"]]}).json()
+    assert won == {"settled": {delivery["token"]: "won"}}
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,29 @@ def test_the_urls_of_sqlalchemy_are_taken(scheme: str, driver: str) -> None:
     bulk_backend_for(url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "memory:?timer=heap&timer=hashed",
+        "sqlite:///app.db?mode=rw&mode=rw",
+        "postgresql://db/app?pool_size=3&pool_size=4",
+        "mariadb://db/app?pool_size=3&pool_size=4",
+        "redis://host/0?durable=fsync&durable=replica",
+        "https://host?ssl_ca=a&ssl_ca=b",
+    ],
+)
+def test_an_option_that_comes_twice_is_refused(url: str) -> None:
+    name = url.rpartition("&")[2].partition("=")[0]
+    with pytest.raises(ValueError, match=f"url has the option '{name}' twice"):
+        backend_for(url)
+
+
+def test_an_option_that_may_be_a_part_of_a_password_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="url") as raised:
+        backend_for(f"postgresql://bob:x?{SECRET}=1&{SECRET}=2@db/app")
+    assert SECRET not in str(raised.value)
+
+
 def test_another_driver_is_an_unknown_scheme() -> None:
     with pytest.raises(
         ValueError, match=r"postgresql\+pg8000.*known schemes are: memory:, sqlite:"

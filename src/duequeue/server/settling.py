@@ -34,17 +34,11 @@ async def settle(
     exchange: Exchange, queue: OpenQueue, asked: wire.Settlement
 ) -> dict[str, wire.Verdict]:
     """Settle deliveries, and return for each token whether its lease still held."""
-    named = [
-        *asked.ack,
-        *(each.token for each in asked.response),
-        *(each.token for each in asked.extend),
-        *(each.token for each in asked.release),
-        *(each.token for each in asked.bury),
-    ]
+    named = _named(asked)
     _check_tokens(named, exchange.service.limits.batch_messages)
     if not named:
         return {}
-    held = {token: held_lease(token, queue.kind, "token") for token in named}
+    held = {token: _held(token, queue.kind, place) for token, place in named}
     spans = {
         each.token: positive_millis(read_duration(each.lease, "lease"), "lease")
         for each in asked.extend
@@ -77,14 +71,33 @@ async def settle(
         flow = _extend(context, [held[token].lease for token in tokens], span)
         won |= _winners(tokens, held, await queue.drive(flow))
     _count(exchange, queue, asked, won)
-    return {token: "won" if token in won else "lost" for token in named}
+    return {token: "won" if token in won else "lost" for token in held}
 
 
-def _check_tokens(named: list[str], most: int) -> None:
+def _named(asked: wire.Settlement) -> list[tuple[str, str]]:
+    """Return each token, and its place in the request."""
+    named = [(token, f"ack[{number}]") for number, token in enumerate(asked.ack)]
+    for name in ("response", "extend", "release", "bury"):
+        several = enumerate(getattr(asked, name))
+        named += [(each.token, f"{name}[{number}].token") for number, each in several]
+    return named
+
+
+def _check_tokens(named: list[tuple[str, str]], most: int) -> None:
     if len(named) > most:
         raise invalid("token", f"one request may settle at most {most} deliveries")
-    if len(set(named)) < len(named):
-        raise invalid("token", "each token may be named only once in a request")
+    seen = set[str]()
+    for token, place in named:
+        if token in seen:
+            raise invalid(place, "each token may be named only once in a request")
+        seen.add(token)
+
+
+def _held(token: str, kind: str, place: str) -> HeldLease:
+    try:
+        return held_lease(token, kind, place)
+    except ValueError as error:
+        raise invalid(place, str(error)) from None
 
 
 def _winners(tokens: Iterable[str], held: dict[str, HeldLease], won: set[int]) -> set[str]:

@@ -9,8 +9,14 @@ from difflib import get_close_matches
 def split_options(url: str) -> tuple[str, dict[str, str]]:
     """Split `…?name=value&…` and leave the values percent-encoded."""
     location, _, query = url.partition("?")
-    pairs = (option.partition("=") for option in query.split("&") if option)
-    return location, {name: value for name, _, value in pairs}
+    options: dict[str, str] = {}
+    for name, _, value in (option.partition("=") for option in query.split("&") if option):
+        if name in options:
+            # If a password contains an unencoded ?, this may be a part of it.
+            shown = "an option" if "@" in query else f"the option {name!r}"
+            raise ValueError(f"url has {shown} twice; write it once")
+        options[name] = value
+    return location, options
 
 
 def refuse_unencoded_credentials(url: str) -> None:

@@ -4,7 +4,9 @@ import os
 import re
 import ssl
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, urlsplit
+
+from duequeue.stores.url_parts import split_options
 
 TOKEN_VARIABLE = "DUEQUEUE_TOKEN"  # noqa: S105 - a name
 # A token goes into a header, so it must not have a line break or a space in it.
@@ -76,13 +78,13 @@ class ServerAddress:
 
 def _authority(scheme: str, query: str, fragment: str) -> str | None:
     """Return the file that the only option of a URL names."""
-    options = dict(parse_qsl(query, keep_blank_values=True))
+    _, options = split_options(f"?{query}")
     authority = options.pop("ssl_ca", None)
     if options or fragment:
         raise ValueError("url of a server has only one option, ssl_ca; leave out the others")
     if authority is not None and scheme != "https":
         raise ValueError("url has ssl_ca, which is for https://")
-    return authority
+    return None if authority is None else unquote(authority)
 
 
 def _checked(token: str | None) -> str | None:
