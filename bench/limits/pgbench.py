@@ -56,9 +56,10 @@ class Pgbench(Contender):
                 payload=f"""'{{"\\\\x{payload}"}}'""",
                 due_at=f"ARRAY[{NOW}]",
                 headers="'{NULL}'",
+                expires_at="'{NULL}'",
                 now=NOW,
                 kind_id="1",
-                replace="true",
+                replace="'{true}'",
                 note="NULL",
                 lock_timeout="NULL",
             )
