@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from duequeue import Message, Queue
+from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.queue_push import QueuePush
@@ -142,6 +143,30 @@ def queue_push_of(push: Push) -> QueuePush:
     """Return the push of the only queue that has endpoints."""
     ((_, found),) = push._pushes.values()  # noqa: SLF001 - it is not seen from outside
     return found
+
+
+def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call(
+    pushed: Pushing, queue: Queue, receiver: Receiver
+) -> None:
+    pushed.define(receiver.url("/shop"), concurrency=1)
+    found = queue_push_of(pushed.start(calls=1))
+    begin = found._begin_calls_of  # noqa: SLF001 - no other thread can come in between
+
+    def loses_the_first(lane: Lane, now: int) -> None:
+        begin(lane, now)
+        (message,) = found._held.values()  # noqa: SLF001
+        assert message.call is not None
+        found._begin_calls_of = begin  # type: ignore[method-assign] # noqa: SLF001
+        message.lost = True
+        found._on_lost(message)  # noqa: SLF001
+
+    found._begin_calls_of = loses_the_first  # type: ignore[method-assign] # noqa: SLF001
+    queue.offer("a", 1)
+    until(lambda: attempts_of(queue, "a") == 1)
+    queue.offer("b", 2)
+    (call,) = receiver.wait_for_calls(1)
+    assert call.headers["duequeue-key"] == "b"
+    until(lambda: queue.stats().total == 1)  # the lease of the other one has not ended yet
 
 
 def test_an_endpoint_defined_after_its_message_was_leased_is_found(

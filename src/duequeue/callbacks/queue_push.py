@@ -225,7 +225,8 @@ class QueuePush:
             message.handler_began = self._context.now()
         meaning: Meaning | None = None
         try:
-            meaning = await self._called(entry, message)
+            if not message.lost:  # which may happen before the first step of this task
+                meaning = await self._called(entry, message)
         except asyncio.CancelledError:
             if not message.lost:  # the process stops, and the receiver may have got it
                 self._settle(message, Released(timedelta(0)))
@@ -300,8 +301,8 @@ class QueuePush:
         self._let_go(message)
         if message.call is None:
             self._lanes.remove(message)
-        else:
-            message.call.cancel()
+        else:  # later, because a task that is cancelled before its first step cleans nothing up
+            asyncio.get_running_loop().call_soon(message.call.cancel)
 
     def _reconsider(self) -> None:
         """Look again at what may be sent, even if a poll waits for messages."""
