@@ -17,7 +17,7 @@ from duequeue.backoff import jittered
 from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.callback import called
 from duequeue.callbacks.held import Held
-from duequeue.callbacks.lane import Lane
+from duequeue.callbacks.lane import Lane, Permit
 from duequeue.callbacks.lanes import Lanes, no_endpoint
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.posting import Poster
@@ -219,7 +219,7 @@ class QueuePush:
 
     # One call.
 
-    async def _call(self, lane: Lane, message: Held, permit: int) -> None:
+    async def _call(self, lane: Lane, message: Held, permit: Permit) -> None:
         entry = lane.entry
         if self._context.keeps_history:
             message.handler_began = self._context.now()
