@@ -142,10 +142,11 @@ class QueuePush:
         return min(room, share - waiting)
 
     async def _fetch(self, room: int, seconds: float | None) -> None:
-        wrap = partial(Held, self._context.name)
+        context = self._context
+        wrap = partial(Held, context.name)
         self._polling = StoppableFlow(self._perform)
         try:
-            found = await self._polling.run(polling.poll_many(self._context, wrap, room, seconds))
+            found = await self._polling.run(polling.poll_many(context, wrap, room, seconds))
         except Stopped:
             return
         except QueueClosed:
@@ -159,6 +160,8 @@ class QueuePush:
             self._polling = None
         for message in found:
             self._hold(message)
+        if context.lease != self._context.lease:  # the keeper goes by the new one
+            self._keeper.note()
         if await self._all_known(found):
             for message in found:
                 self._place(message)
