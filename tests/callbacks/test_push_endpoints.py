@@ -180,6 +180,27 @@ def test_an_endpoint_defined_after_its_message_was_leased_is_found(
     until(lambda: is_empty(queue))
 
 
+def test_messages_for_an_endpoint_that_only_a_newer_version_can_read_stay_in_the_queue(
+    pushed: Pushing, queue: Queue, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.callbacks.queue_push.PAUSE_SECONDS", 0.01)
+    pushed.define(receiver.url("/old"), "old", default=False)
+    pushed.define(receiver.url("/new"), "new")
+    newer = {"id": "new", "queue": "orders", "url": ["https://shop.example.com"]}
+    pushed.run(pushed.records._store("endpoint/new", newer))  # noqa: SLF001 - no version can do so
+    pushed.start()
+    offers = {"1": to("new"), "2": to("old"), "3": to("unknown"), "4": None}
+    queue.offer_batch(Message(key, 1, headers=headers) for key, headers in offers.items())
+    until(lambda: queue.stats().total == 2)
+    assert [call.headers["duequeue-key"] for call in receiver.calls] == ["2"]
+    assert [each.key for each in queue.buried(10)] == ["3"]
+    pushed.define(receiver.url("/new"), "new")
+    until(lambda: is_empty(queue))
+    calls = receiver.wait_for_calls(2, "/new")
+    assert {call.headers["duequeue-key"] for call in calls} == {"1", "4"}
+    assert {call.headers["duequeue-attempt"] for call in calls} == {"1"}
+
+
 def test_a_queue_that_cannot_be_opened_holds_up_no_other(
     pushed: Pushing,
     queue: Queue,

@@ -8,6 +8,7 @@ way, and if the process dies, its messages come again.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.callback import called
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lane import Lane, Permit
-from duequeue.callbacks.lanes import Lanes, no_endpoint
+from duequeue.callbacks.lanes import Lanes, may_be_for, no_endpoint
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.records import Entry
@@ -45,7 +46,7 @@ PAUSE_SECONDS = 1.0
 FEW = 10
 
 Perform = Callable[[Action], Awaitable[object]]
-Look = Callable[[], Awaitable[bool]]
+Look = Callable[[], Awaitable[Collection[str] | None]]
 OnChange = Callable[[Lane], None]
 
 
@@ -162,22 +163,35 @@ class QueuePush:
             self._hold(message)
         if context.lease != self._context.lease:  # the keeper goes by the new one
             self._keeper.note()
-        if await self._all_known(found):
-            for message in found:
+        uncertain = await self._uncertain(found)
+        for message in found:
+            if message not in uncertain:
                 self._place(message)
-        else:
-            self._give_back(found)
-            await self._changes.wait(jittered(PAUSE_SECONDS))
+        if uncertain:
+            self._give_back(uncertain)
+            self._begin_calls()
+            await self._pause()
 
-    async def _all_known(self, found: list[Held]) -> bool:
-        """Return whether it is certain which of these messages have an endpoint."""
+    async def _pause(self) -> None:
+        """Fetch nothing for a while, even after a change, because the same messages would come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(jittered(PAUSE_SECONDS)):
+                while not self._stopping:
+                    await self._changes.wait(None)
+
+    async def _uncertain(self, found: list[Held]) -> list[Held]:
+        """Return those of these messages that must not be placed, and not be buried either."""
         if all(self._lanes.lane_of(message) is not None for message in found):
-            return True
+            return []
         try:
-            return await self._look()  # the endpoint may have been defined just now
+            unreadable = await self._look()  # the endpoint may have been defined just now
         except Exception as error:  # noqa: BLE001 - the messages must go back
             self._warn("could not look for endpoints", error)
-            return False
+            return found
+        if unreadable is None:
+            return found
+        without = [each for each in found if self._lanes.lane_of(each) is None]
+        return [each for each in without if may_be_for(each, unreadable)]
 
     def _place(self, message: Held) -> None:
         """Let a message wait for its endpoint, or bury it if it has none."""
