@@ -201,6 +201,25 @@ def test_messages_for_an_endpoint_that_only_a_newer_version_can_read_stay_in_the
     assert {call.headers["duequeue-attempt"] for call in calls} == {"1"}
 
 
+def test_a_look_for_endpoints_that_fails_is_made_again_and_logs_no_secret(
+    pushed: Pushing, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    push = pushed.start()
+    records = push._records  # noqa: SLF001 - only the push must fail
+    look = records.all
+
+    async def fails_once() -> Any:
+        records.all = look  # type: ignore[method-assign]
+        raise RuntimeError("a secret")
+
+    records.all = fails_once  # type: ignore[method-assign]
+    pushed.define(receiver.url("/shop"))
+    until(lambda: "could not look for endpoints: unexpected RuntimeError at" in caplog.text)
+    assert "a secret" not in caplog.text
+    pushed.define(receiver.url("/shop"))
+    until(lambda: bool(push._pushes))  # noqa: SLF001 - it is not seen from outside
+
+
 def test_a_queue_that_cannot_be_opened_holds_up_no_other(
     pushed: Pushing,
     queue: Queue,

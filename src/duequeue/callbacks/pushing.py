@@ -19,7 +19,6 @@ from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.errors import DueQueueError
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
-from duequeue.process.contact import one_line
 
 logger = logging.getLogger("duequeue.push")
 
@@ -96,8 +95,7 @@ class Push:
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - the next look may succeed
-                words = "could not look for endpoints: %s: %s"
-                logger.warning(words, type(error).__name__, one_line(error))
+                logger.warning("could not look for endpoints: %s", words_about(error))
 
     async def _look(self) -> None:
         """Start what others have defined, and stop what they have removed."""
