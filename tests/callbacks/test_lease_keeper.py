@@ -4,11 +4,20 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from duequeue import ManualClock
+from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.opened_queue import OpenedQueue
+from duequeue.callbacks.queue_push import QueuePush
+from duequeue.callbacks.records import Entry
+from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.slots import Slots
+from duequeue.drive.actions import Run
 from duequeue.drive.steps import drive_async
+from tests.callbacks.pushed import SECRET
 from tests.callbacks.test_settler import leased, with_queue
 
 KEPT = timedelta(minutes=10)
@@ -49,5 +58,53 @@ def test_a_regular_extension_does_not_replace_the_one_that_the_receiver_asked_fo
         stored = await opened.queue.read("0")
         assert stored is not None
         assert stored.leased_until == clock.now() + KEPT
+
+    asyncio.run(with_queue(check))
+
+
+class HangingPoster:
+    """A poster whose calls do not end by themselves."""
+
+    def __init__(self) -> None:
+        self.called = asyncio.Event()
+
+    async def post(self, *_: object) -> None:
+        self.called.set()
+        await asyncio.Event().wait()
+
+
+async def no_look() -> None:
+    raise AssertionError("every message has an endpoint")
+
+
+def test_a_message_leased_while_the_timeout_becomes_longer_gets_the_longer_lease() -> None:
+    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        async def perform(action: Any) -> object:
+            if (
+                isinstance(action, Run) and not began.is_set()
+            ):  # the poll is slow to reach the store
+                began.set()
+                await go_on.wait()
+            return await opened.perform(action)
+
+        await opened.queue.offer("0", b"1")
+        poster: Any = HangingPoster()
+        endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/", timeout=30_000)
+        entry, slots = Entry(endpoint, new_keys(SECRET)), Slots(1)
+        push = QueuePush(
+            opened.context, perform, poster, slots, [entry], look=no_look, on_change=lambda _: None
+        )
+        await began.wait()
+        push.update([entry._replace(endpoint=replace(endpoint, timeout=600_000))])
+        await let_run()  # so that the keeper waits for a third of the longer lease
+        go_on.set()
+        await poster.called.wait()
+        await let_run()
+        stored = await opened.queue.read("0")
+        await push.stop(0)
+        assert stored is not None
+        assert stored.leased_until == clock.now() + timedelta(seconds=615)
 
     asyncio.run(with_queue(check))

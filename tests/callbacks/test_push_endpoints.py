@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from duequeue import Message, Queue
+from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.queue_push import QueuePush
@@ -144,6 +145,30 @@ def queue_push_of(push: Push) -> QueuePush:
     return found
 
 
+def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call(
+    pushed: Pushing, queue: Queue, receiver: Receiver
+) -> None:
+    pushed.define(receiver.url("/shop"), concurrency=1)
+    found = queue_push_of(pushed.start(calls=1))
+    begin = found._begin_calls_of  # noqa: SLF001 - no other thread can come in between
+
+    def loses_the_first(lane: Lane, now: int) -> None:
+        begin(lane, now)
+        (message,) = found._held.values()  # noqa: SLF001
+        assert message.call is not None
+        found._begin_calls_of = begin  # type: ignore[method-assign] # noqa: SLF001
+        message.lost = True
+        found._on_lost(message)  # noqa: SLF001
+
+    found._begin_calls_of = loses_the_first  # type: ignore[method-assign] # noqa: SLF001
+    queue.offer("a", 1)
+    until(lambda: attempts_of(queue, "a") == 1)
+    queue.offer("b", 2)
+    (call,) = receiver.wait_for_calls(1)
+    assert call.headers["duequeue-key"] == "b"
+    until(lambda: queue.stats().total == 1)  # the lease of the other one has not ended yet
+
+
 def test_an_endpoint_defined_after_its_message_was_leased_is_found(
     pushed: Pushing, queue: Queue, receiver: Receiver
 ) -> None:
@@ -153,6 +178,46 @@ def test_an_endpoint_defined_after_its_message_was_leased_is_found(
     queue.offer("1", 1, headers=to("late"))
     receiver.wait_for_calls(1, "/late")
     until(lambda: is_empty(queue))
+
+
+def test_messages_for_an_endpoint_that_only_a_newer_version_can_read_stay_in_the_queue(
+    pushed: Pushing, queue: Queue, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.callbacks.queue_push.PAUSE_SECONDS", 0.01)
+    pushed.define(receiver.url("/old"), "old", default=False)
+    pushed.define(receiver.url("/new"), "new")
+    newer = {"id": "new", "queue": "orders", "url": ["https://shop.example.com"]}
+    pushed.run(pushed.records._store("endpoint/new", newer))  # noqa: SLF001 - no version can do so
+    pushed.start()
+    offers = {"1": to("new"), "2": to("old"), "3": to("unknown"), "4": None}
+    queue.offer_batch(Message(key, 1, headers=headers) for key, headers in offers.items())
+    until(lambda: queue.stats().total == 2)
+    assert [call.headers["duequeue-key"] for call in receiver.calls] == ["2"]
+    assert [each.key for each in queue.buried(10)] == ["3"]
+    pushed.define(receiver.url("/new"), "new")
+    until(lambda: is_empty(queue))
+    calls = receiver.wait_for_calls(2, "/new")
+    assert {call.headers["duequeue-key"] for call in calls} == {"1", "4"}
+    assert {call.headers["duequeue-attempt"] for call in calls} == {"1"}
+
+
+def test_a_look_for_endpoints_that_fails_is_made_again_and_logs_no_secret(
+    pushed: Pushing, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    push = pushed.start()
+    records = push._records  # noqa: SLF001 - only the push must fail
+    look = records.all
+
+    async def fails_once() -> Any:
+        records.all = look  # type: ignore[method-assign]
+        raise RuntimeError("a secret")
+
+    records.all = fails_once  # type: ignore[method-assign]
+    pushed.define(receiver.url("/shop"))
+    until(lambda: "could not look for endpoints: unexpected RuntimeError at" in caplog.text)
+    assert "a secret" not in caplog.text
+    pushed.define(receiver.url("/shop"))
+    until(lambda: bool(push._pushes))  # noqa: SLF001 - it is not seen from outside
 
 
 def test_a_queue_that_cannot_be_opened_holds_up_no_other(

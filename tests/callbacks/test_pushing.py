@@ -14,6 +14,7 @@ from standardwebhooks.webhooks import Webhook
 from duequeue import NotAnswered, Queue
 from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.guard import Guard
+from duequeue.callbacks.posting import CallFailed
 from duequeue.callbacks.records import Condition
 from duequeue.contract.stage import until
 from duequeue.errors import StoreUnavailable
@@ -478,6 +479,27 @@ def test_an_unexpected_error_counts_as_a_failed_call(
     assert "a secret" not in caplog.text
     pushed.clock.advance(timedelta(seconds=10))
     settled(queue)
+
+
+def test_a_call_that_could_not_be_made_uses_up_no_attempt(
+    pushed: Pushing, queue: Queue, receiver: Receiver
+) -> None:
+    pushed.define(receiver.url("/shop"), attempts=1)
+    push = pushed.start()
+    poster = push._poster  # noqa: SLF001 - else hundreds of lookups would have to hang
+    post, failures = poster.post, [CallFailed("by a test", blames_endpoint=False)] * 2
+
+    async def fails_twice(*given: Any) -> Answer:
+        if failures:
+            raise failures.pop()
+        return await post(*given)
+
+    poster.post = fails_twice  # type: ignore[assignment,method-assign]
+    queue.offer("a", 1)
+    (call,) = receiver.wait_for_calls(1)
+    assert call.headers["duequeue-attempt"] == "1"
+    settled(queue)
+    assert queue.buried(1) == []
 
 
 def test_leases_are_kept_and_messages_settled_after_unexpected_errors_of_the_store(

@@ -23,7 +23,7 @@ from duequeue.errors import StoreError
 from duequeue.flows import polling
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.verdict import ACKED, Parked
-from tests.callbacks.pushed import SECRET, START, memory_url
+from tests.callbacks.pushed import PATIENCE, SECRET, START, memory_url
 
 Check = Callable[[OpenedQueue, ManualClock], Any]
 
@@ -44,12 +44,6 @@ async def leased(opened: OpenedQueue, count: int) -> list[Held]:
     wrap = partial(Held, "orders")
     flow = polling.poll_many(opened.context, wrap, count, 0)
     return list(await drive_async(flow, opened.perform))
-
-
-async def is_so(what_is_true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not what_is_true():  # noqa: ASYNC110 - it is true soon, and nothing else says so
-            await asyncio.sleep(0.001)
 
 
 def test_a_single_endpoint_gets_no_more_bytes_than_may_wait(
@@ -88,23 +82,39 @@ class RefusesAcks:
         return self._store.ack(*given)
 
 
-async def refused_ack(opened: OpenedQueue) -> tuple[Settler, RefusesAcks]:
+class CountedSettler(Settler):
+    """A settler whose rounds a test can wait for."""
+
+    def __init__(self, *given: Any) -> None:
+        self.rounds = asyncio.Semaphore(0)
+        super().__init__(*given)
+
+    async def round_is_over(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await self.rounds.acquire()
+
+    async def _settle(self) -> None:
+        await super()._settle()
+        self.rounds.release()
+
+
+async def refused_ack(opened: OpenedQueue) -> tuple[CountedSettler, RefusesAcks]:
     """Return a settler that is to ack 0, bury 1 and give 2 back, after the ack was refused."""
     ack, bury, back = await leased(opened, 3)
     store = RefusesAcks(opened.context.store)
     context: Any = replace(opened.context, store=store)
-    settler = Settler(context, lambda flow: drive_async(flow, opened.perform))
+    settler = CountedSettler(context, lambda flow: drive_async(flow, opened.perform))
     settler.add(ack, ACKED, 1000)
     settler.add(bury, Parked("by a test"), 1000)
     settler.give_back([back])
-    await is_so(lambda: store.refused > 0)
+    await settler.round_is_over()
+    assert store.refused == 1
     return settler, store
 
 
 def test_what_the_store_refuses_keeps_nothing_else_waiting() -> None:
     async def check(opened: OpenedQueue, _: ManualClock) -> None:
         settler, store = await refused_ack(opened)
-        await settler_is_idle(settler)
         left = {each.key: each.leased_until for each in (await opened.queue.list()).messages}
         assert left.keys() == {"0", "2"}
         assert left["0"] is not None
@@ -116,22 +126,16 @@ def test_what_the_store_refuses_keeps_nothing_else_waiting() -> None:
     asyncio.run(with_queue(check))
 
 
-def test_a_verdict_is_not_tried_again_after_the_lease() -> None:
+def test_a_verdict_is_not_tried_again_after_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duequeue.callbacks.settler.PAUSE_SECONDS", 3600)  # the test says when
+
     async def check(opened: OpenedQueue, clock: ManualClock) -> None:
         settler, store = await refused_ack(opened)
-        await settler_is_idle(settler)
         clock.advance(timedelta(minutes=2))
         settler._try_again()  # noqa: SLF001 - which time does
-        await settler_is_idle(settler)
-        refused = store.refused
+        await settler.round_is_over()
+        assert store.refused == 2
         await settler.close()
-        assert store.refused == refused
+        assert store.refused == 2
 
     asyncio.run(with_queue(check))
-
-
-async def settler_is_idle(settler: Settler) -> None:
-    """Wait until everything was tried."""
-    await is_so(lambda: not (settler._verdicts or settler._returned))  # noqa: SLF001
-    await is_so(lambda: not settler._added.is_set())  # noqa: SLF001
-    await asyncio.sleep(0.02)

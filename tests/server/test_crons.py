@@ -1,5 +1,6 @@
 """Recurring messages over HTTP."""
 
+import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from duequeue import Queue
 from duequeue.server import app_for
+from duequeue.server.cron_keeper import CronKeeper
 from tests.server.served import Served, served
 from tests.server.test_polling import poll
 
@@ -148,3 +150,22 @@ def test_crons_survive_a_restart_and_reach_other_servers(tmp_path: Path) -> None
 def look(server: Served) -> None:
     """Have a server look for what others have defined, as it does every few seconds."""
     server.call(server.service.crons.look)
+
+
+def test_a_look_for_crons_that_fails_logs_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        queues: Any = None
+        keeper, looked = CronKeeper(queues), asyncio.Event()
+
+        async def fails() -> None:
+            looked.set()
+            raise RuntimeError("a secret")
+
+        keeper.look = fails  # type: ignore[method-assign]
+        keeper.start()
+        await looked.wait()
+        await keeper.close()
+
+    asyncio.run(run())
+    assert "could not look for crons: unexpected RuntimeError at test_crons.py:" in caplog.text
+    assert "a secret" not in caplog.text

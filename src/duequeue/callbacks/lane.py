@@ -1,6 +1,7 @@
 """One endpoint as a push process sees it: what runs, what waits, and whether more may begin."""
 
 from collections import deque
+from typing import NamedTuple
 
 from duequeue.callbacks.answer import Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.breaker import Breaker
@@ -9,6 +10,13 @@ from duequeue.callbacks.held import Held
 from duequeue.callbacks.rate import RateLimit
 from duequeue.callbacks.records import Condition, Entry
 from duequeue.instants import MILLISECOND
+
+
+class Permit(NamedTuple):
+    """Lets a call begin, and says later whether its outcome still counts."""
+
+    breaker: Breaker
+    turn: int
 
 
 class Lane:
@@ -87,35 +95,43 @@ class Lane:
             return 0
         return max(0, self.free(now) + ahead - len(self.waiting))
 
-    def begin(self, now: int) -> int | None:
+    def begin(self, now: int) -> Permit | None:
         """Count a call that begins now, and return its permit, or None if it must not begin.
 
         The caller has seen that one is free.
         """
-        permit = self._breaker.begin(now)
-        if permit is not None:
-            self.running += 1
-            if self._rate is not None:
-                self._rate.take(now)
-        return permit
+        turn = self._breaker.begin(now)
+        if turn is None:
+            return None
+        self.running += 1
+        if self._rate is not None:
+            self._rate.take(now)
+        return Permit(self._breaker, turn)
 
-    def end(self, permit: int, meaning: Meaning | None, now: int) -> None:
-        """Note the outcome of a call; None if it was cancelled."""
+    def end(self, permit: Permit, meaning: Meaning | None, now: int) -> None:
+        """Note the outcome of a call; None if it was cancelled.
+
+        It says nothing about an endpoint that was enabled again, or got another URL, meanwhile.
+        """
         self.running -= 1
+        if permit.breaker is self._breaker:
+            self._learn(permit.turn, meaning, now)
+
+    def _learn(self, turn: int, meaning: Meaning | None, now: int) -> None:
         match meaning:
             case None | TryLater(was_called=False):
-                self._breaker.gave_up(permit)
+                self._breaker.gave_up(turn)
             case TryLater(reason, delay, blames_endpoint=True):
-                self._breaker.failed(permit, now, reason)
+                self._breaker.failed(turn, now, reason)
                 self._allowed = 1 if self._breaker.state == "open" else self._allowed
                 if delay is not None:
                     self._throttle(now, now + delay // MILLISECOND, reason)
             case SwitchedOff(reason):
-                self._breaker.gave_up(permit)
+                self._breaker.gave_up(turn)
                 if not self._is_off:
                     self._switched_off = Condition("disabled", reason, now)
             case _:
-                self._breaker.succeeded(permit, now)
+                self._breaker.succeeded(turn, now)
                 # After an outage, calls come back slowly: twice as many after each success.
                 self._allowed = min(2 * self._allowed, self.endpoint.concurrency)
 

@@ -1,6 +1,6 @@
 """The endpoints of one queue, and how many messages may be leased for them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER
 from duequeue.callbacks.held import Held
@@ -107,6 +107,12 @@ class Lanes:
         self._bytes -= len(message.payload)
         if not lane.waiting:
             self._busy.pop(lane.endpoint.id, None)
+
+
+def may_be_for(message: Held, unreadable: Collection[str]) -> bool:
+    """Return whether a message without a lane may be for an endpoint that cannot be read."""
+    named = message.headers.get(ENDPOINT_HEADER)
+    return bool(unreadable) if named is None else named in unreadable
 
 
 def no_endpoint(message: Held) -> str:

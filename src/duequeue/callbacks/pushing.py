@@ -5,6 +5,7 @@ Any number of processes may do so at a time, because each message is leased by o
 
 import asyncio
 import logging
+from collections.abc import Collection
 from functools import partial
 from typing import Self
 
@@ -18,7 +19,6 @@ from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.errors import DueQueueError
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
-from duequeue.process.contact import one_line
 
 logger = logging.getLogger("duequeue.push")
 
@@ -95,8 +95,7 @@ class Push:
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - the next look may succeed
-                words = "could not look for endpoints: %s: %s"
-                logger.warning(words, type(error).__name__, one_line(error))
+                logger.warning("could not look for endpoints: %s", words_about(error))
 
     async def _look(self) -> None:
         """Start what others have defined, and stop what they have removed."""
@@ -113,19 +112,22 @@ class Push:
                     await self._try_to_begin(kind, entries)
         self._notes.repeat()
 
-    async def _look_for(self, kind: tuple[str, str]) -> bool:
-        """Read the endpoints again, as a message has none; return whether that is now certain."""
+    async def _look_for(self, kind: tuple[str, str]) -> Collection[str] | None:
+        """Read the endpoints again, as a message has none; return which ones cannot be read.
+
+        Return None if it is not certain which endpoints the queue has.
+        """
         async with self._notes.lock:
             try:
-                found = await self._records.all()
+                found = await self._records.find_all()
             except DueQueueError:
-                return False
-            entries = [each for each in found.values() if each.endpoint.kind == kind]
+                return None
+            entries = [each for each in found.entries.values() if each.endpoint.kind == kind]
             if not entries or kind not in self._pushes:
                 self._changes.note()
-                return False
+                return None
             self._pushes[kind][1].update(entries)
-            return True
+            return found.unreadable
 
     async def _try_to_begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
         """Begin to push a queue; one that cannot be opened must not hold up the others."""

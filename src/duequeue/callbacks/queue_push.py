@@ -8,6 +8,7 @@ way, and if the process dies, its messages come again.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -17,8 +18,8 @@ from duequeue.backoff import jittered
 from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.callback import called
 from duequeue.callbacks.held import Held
-from duequeue.callbacks.lane import Lane
-from duequeue.callbacks.lanes import Lanes, no_endpoint
+from duequeue.callbacks.lane import Lane, Permit
+from duequeue.callbacks.lanes import Lanes, may_be_for, no_endpoint
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.records import Entry
@@ -45,7 +46,7 @@ PAUSE_SECONDS = 1.0
 FEW = 10
 
 Perform = Callable[[Action], Awaitable[object]]
-Look = Callable[[], Awaitable[bool]]
+Look = Callable[[], Awaitable[Collection[str] | None]]
 OnChange = Callable[[Lane], None]
 
 
@@ -142,10 +143,11 @@ class QueuePush:
         return min(room, share - waiting)
 
     async def _fetch(self, room: int, seconds: float | None) -> None:
-        wrap = partial(Held, self._context.name)
+        context = self._context
+        wrap = partial(Held, context.name)
         self._polling = StoppableFlow(self._perform)
         try:
-            found = await self._polling.run(polling.poll_many(self._context, wrap, room, seconds))
+            found = await self._polling.run(polling.poll_many(context, wrap, room, seconds))
         except Stopped:
             return
         except QueueClosed:
@@ -159,22 +161,37 @@ class QueuePush:
             self._polling = None
         for message in found:
             self._hold(message)
-        if await self._all_known(found):
-            for message in found:
+        if context.lease != self._context.lease:  # the keeper goes by the new one
+            self._keeper.note()
+        uncertain = await self._uncertain(found)
+        for message in found:
+            if message not in uncertain:
                 self._place(message)
-        else:
-            self._give_back(found)
-            await self._changes.wait(jittered(PAUSE_SECONDS))
+        if uncertain:
+            self._give_back(uncertain)
+            self._begin_calls()
+            await self._pause()
 
-    async def _all_known(self, found: list[Held]) -> bool:
-        """Return whether it is certain which of these messages have an endpoint."""
+    async def _pause(self) -> None:
+        """Fetch nothing for a while, even after a change, because the same messages would come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(jittered(PAUSE_SECONDS)):
+                while not self._stopping:
+                    await self._changes.wait(None)
+
+    async def _uncertain(self, found: list[Held]) -> list[Held]:
+        """Return those of these messages that must not be placed, and not be buried either."""
         if all(self._lanes.lane_of(message) is not None for message in found):
-            return True
+            return []
         try:
-            return await self._look()  # the endpoint may have been defined just now
+            unreadable = await self._look()  # the endpoint may have been defined just now
         except Exception as error:  # noqa: BLE001 - the messages must go back
             self._warn("could not look for endpoints", error)
-            return False
+            return found
+        if unreadable is None:
+            return found
+        without = [each for each in found if self._lanes.lane_of(each) is None]
+        return [each for each in without if may_be_for(each, unreadable)]
 
     def _place(self, message: Held) -> None:
         """Let a message wait for its endpoint, or bury it if it has none."""
@@ -219,13 +236,14 @@ class QueuePush:
 
     # One call.
 
-    async def _call(self, lane: Lane, message: Held, permit: int) -> None:
+    async def _call(self, lane: Lane, message: Held, permit: Permit) -> None:
         entry = lane.entry
         if self._context.keeps_history:
             message.handler_began = self._context.now()
         meaning: Meaning | None = None
         try:
-            meaning = await self._called(entry, message)
+            if not message.lost:  # which may happen before the first step of this task
+                meaning = await self._called(entry, message)
         except asyncio.CancelledError:
             if not message.lost:  # the process stops, and the receiver may have got it
                 self._settle(message, Released(timedelta(0)))
@@ -300,8 +318,8 @@ class QueuePush:
         self._let_go(message)
         if message.call is None:
             self._lanes.remove(message)
-        else:
-            message.call.cancel()
+        else:  # later, because a task that is cancelled before its first step cleans nothing up
+            asyncio.get_running_loop().call_soon(message.call.cancel)
 
     def _reconsider(self) -> None:
         """Look again at what may be sent, even if a poll waits for messages."""

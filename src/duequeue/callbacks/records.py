@@ -65,6 +65,13 @@ class Entry(NamedTuple):
         return Condition("active", "", 0)
 
 
+class Found(NamedTuple):
+    """The endpoints of a database by their ids, and the ids of those that cannot be read."""
+
+    entries: dict[str, Entry]
+    unreadable: set[str]
+
+
 class Records:
     """Reads and writes the endpoints of a database."""
 
@@ -73,7 +80,11 @@ class Records:
         self.context = context
 
     async def all(self) -> dict[str, Entry]:
-        """Return every endpoint by its id."""
+        """Return every endpoint that can be read by its id."""
+        return (await self.find_all()).entries
+
+    async def find_all(self) -> Found:
+        """Return every endpoint, and the ids of those that perhaps a newer version can read."""
         found: dict[str, bytes] = {}
         cursor: str | None = None
         while True:
@@ -83,16 +94,17 @@ class Records:
             if cursor is None:
                 break
         ids = [key.removeprefix(_DEFINITION) for key in found if key.startswith(_DEFINITION)]
-        entries: dict[str, Entry] = {}
+        every = Found({}, set())
         for identity in sorted(ids):
             try:
                 entry = _entry(identity, found.get)
-            except msgspec.DecodeError as error:  # perhaps a newer version has written it
+            except msgspec.DecodeError as error:
                 logger.warning("endpoint %s cannot be read: %s", identity, error)
+                every.unreadable.add(identity)
                 continue
             if entry is not None:
-                entries[identity] = entry
-        return entries
+                every.entries[identity] = entry
+        return every
 
     async def get(self, identity: str) -> Entry | None:
         """Return one endpoint."""

@@ -31,7 +31,9 @@ def settlement(meaning: Meaning, endpoint: Endpoint, attempt: int) -> Verdict | 
             return _later(meaning, endpoint, attempt)
 
 
-def _later(failure: TryLater, endpoint: Endpoint, attempt: int) -> Verdict:
+def _later(failure: TryLater, endpoint: Endpoint, attempt: int) -> Verdict | GivenBack:
+    if not failure.was_called:  # it waits at its next lookup, so it needs no delay
+        return GIVEN_BACK
     if attempt >= endpoint.attempts:
         times = "once" if attempt == 1 else f"{attempt} times, the last time"
         return Parked(f"attempts: endpoint {endpoint.id} failed {times}: {failure.reason}")

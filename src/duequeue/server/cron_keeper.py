@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from duequeue.callbacks.unexpected import words_about
 from duequeue.cron.cron_async import AsyncCronHandle
 from duequeue.errors import DueQueueError
 from duequeue.queue_names import CRONS_OF_SERVICE
@@ -153,7 +154,7 @@ class CronKeeper:
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - the next look may succeed
-                logger.warning("could not look for crons: %s: %s", type(error).__name__, error)
+                logger.warning("could not look for crons: %s", words_about(error))
             await asyncio.sleep(LOOK_EVERY.total_seconds())
 
 
