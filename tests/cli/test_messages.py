@@ -212,6 +212,15 @@ def test_drop_deletes_only_with_consent(duequeue: DueQueue, queue: Queue[Any]) -
     assert queue.stats().total == 0
 
 
+def test_a_selected_key_never_stands_for_standard_input(
+    duequeue: DueQueue, queue: Queue[Any]
+) -> None:
+    queue.offer_batch([Message(key, 1, HOUR) for key in ("-", "other")])
+    ran = duequeue("drop", "--prefix", "-", "--yes", "-q", stdin=b"other\n")
+    assert (ran.status, ran.lines) == (0, ["-"])
+    assert queue.contains("other")
+
+
 @pytest.mark.parametrize("words", [(), ("a", "--all"), ("--all", "--prefix", "a")])
 def test_drop_takes_keys_or_filters_or_all(
     duequeue: DueQueue, queue: Queue[Any], words: tuple[str, ...]
