@@ -11,7 +11,7 @@ from duequeue.cli.numbers import counted
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
-from duequeue.cli.verbs.ls import add_filters, selected
+from duequeue.cli.verbs.ls import add_filters, is_selected, selected
 from duequeue.queue import Queue
 
 
@@ -73,7 +73,13 @@ def _drop_selected(queue: Queue[bytes], given: argparse.Namespace, output: Outpu
         return ExitCode.NOTHING_FOUND
     if not agreed(given, f"Delete {counted(len(keys), 'message')} from {queue.name!r}?", output):
         return ExitCode.FAILED
-    return for_each_key(keys, output, queue.drop, "dropped")
+
+    def drop(key: str) -> bool:
+        """Drop a message unless somebody has changed it since it was listed."""
+        found = queue.read(key)
+        return found is not None and is_selected(found, given) and queue.drop(key)
+
+    return for_each_key(keys, output, drop, "dropped", "is no longer selected")
 
 
 def _drop_all(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:
