@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from duequeue.backends import backend_for
+from duequeue.backends import backend_for, is_server
 from duequeue.cli.address import add_url
 from duequeue.cli.config import FILE, VARIABLES, load_defaults
 from duequeue.codec import Codec
@@ -101,9 +101,8 @@ def place_of(given: argparse.Namespace) -> Place:
         raise ValueError(f"pass --url with the database or server, or set {VARIABLES['url']}")
     if given.token_file is not None:
         return Place(given.url, _token_in(given.token_file))
-    token = load_defaults().token_for(given.url)
     # A token in the environment is for servers. A database has its own password.
-    return Place(given.url, token if given.url.lower().startswith("http") else None)
+    return Place(given.url, load_defaults().token_for(given.url) if is_server(given.url) else None)
 
 
 def chosen_queue(given: argparse.Namespace, place: Place) -> QueueName:
