@@ -279,6 +279,9 @@ def test_a_poll_may_hold_what_it_found(duequeue: DueQueue, queue: Queue[Any]) ->
     found = read(queue, "a")
     assert found.state is State.LEASED
     assert found.leased_until == datetime.fromisoformat(held["lease_until"])
+    refused = duequeue("poll", "--hold", "0s")
+    assert refused.status == 1
+    assert "lease must be at least one millisecond" in refused.err
 
 
 def test_the_queue_is_the_only_one_or_must_be_named(
