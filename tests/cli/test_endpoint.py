@@ -64,6 +64,15 @@ def test_an_endpoint_from_its_definition_to_its_removal(
         assert (missing.status, "no endpoint has this id" in missing.err) == (4, True)
 
 
+def test_an_endpoint_that_was_not_removed_after_all(
+    place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Ran(capsys, place, "set", "shop", URL, "--queue", "orders")
+    monkeypatch.setattr("duequeue.cli.verbs.endpoint.removing.agreed", lambda *_: False)
+    assert Ran(capsys, place, "rm", "shop").status == 1
+    assert Ran(capsys, place, "ls", "-q").out == "shop\n"
+
+
 def test_the_definitions_of_the_service_are_not_among_the_queues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
