@@ -59,6 +59,9 @@ def test_the_queue_has_a_default_too(
     assert bare("ls", "-q").lines == ["a"]
     monkeypatch.setenv("DUEQUEUE_QUEUE", "invoices")
     assert bare("ls", "-q").lines == ["b"]
+    for verb, given in (("stats", ("-q",)), ("top", ("--count=1", "--jsonl"))):
+        assert len(bare(verb, *given).lines) == 2, "it shows all queues"
+        assert "the queue (default: all queues)" in " ".join(bare(verb, "--help").out.split())
 
 
 @pytest.mark.parametrize(
