@@ -121,22 +121,28 @@ def serve_for_a_moment(url: str) -> None:
     """Send a message through the HTTP server on the same file, as a program in any language can."""
     command = [sys.executable, "-m", "duequeue", "serve", "--url", url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[-1]
-        print(f"\nNow a server answers at {address}.")
-        path = f"{address}/v1/queues/over-http"
-        offered = request("PUT", f"{path}/messages/order-7?delay=1s", b'{"total": 40}')
-        print(f"Offered     order-7 over HTTP, due in a second: {offered['outcome']}")
-        (found,) = request("POST", f"{path}:poll", b'{"wait": "10s"}')["deliveries"]
-        late = datetime.now(UTC) - datetime.fromisoformat(found["due_at"])
-        print(
-            f"Long poll   answered with {found['key']} {late / timedelta(milliseconds=1):.1f} ms "
-            f"after it was due: {found['payload']}"
-        )
-        ack = json.dumps({"ack": [found["token"]]}).encode()
-        settled = request("POST", f"{path}:settle", ack)["settled"]
-        print(f"Acked       {settled[found['token']]}")
-        server.terminate()
+        try:
+            assert server.stdout is not None
+            send_one_message(server.stdout.readline().split()[-1])
+        finally:
+            server.terminate()
+
+
+def send_one_message(address: str) -> None:
+    """Offer, poll and ack a message over HTTP."""
+    print(f"\nNow a server answers at {address}.")
+    path = f"{address}/v1/queues/over-http"
+    offered = request("PUT", f"{path}/messages/order-7?delay=1s", b'{"total": 40}')
+    print(f"Offered     order-7 over HTTP, due in a second: {offered['outcome']}")
+    (found,) = request("POST", f"{path}:poll", b'{"wait": "10s"}')["deliveries"]
+    late = datetime.now(UTC) - datetime.fromisoformat(found["due_at"])
+    print(
+        f"Long poll   answered with {found['key']} {late / timedelta(milliseconds=1):.1f} ms "
+        f"after it was due: {found['payload']}"
+    )
+    ack = json.dumps({"ack": [found["token"]]}).encode()
+    settled = request("POST", f"{path}:settle", ack)["settled"]
+    print(f"Acked       {settled[found['token']]}")
 
 
 def request(method: str, url: str, body: bytes) -> Any:

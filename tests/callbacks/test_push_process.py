@@ -191,16 +191,23 @@ def test_a_receiver_settles_later_by_token_over_http(tmp_path: Path, receiver: R
         assert http.get("/v1/queues/orders/responses/a").json()["value"] == "done"
 
 
-def test_push_needs_the_database_itself() -> None:
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("http://127.0.0.1:1", "url must be that of the database itself"),
+        ("memory:orders", "url must not be memory:, because other processes cannot offer to it"),
+    ],
+)
+def test_push_needs_the_database_itself(url: str, complaint: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "duequeue", "push", "--url", "http://127.0.0.1:1"],
+        [sys.executable, "-m", "duequeue", "push", "--url", url],
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE,
     )
     assert ended.returncode == 1
-    assert "url must be that of the database itself" in ended.stderr
+    assert complaint in ended.stderr
 
 
 def test_two_commands_show_a_callback(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ def test_the_queue_has_a_default_too(
     assert bare("ls", "-q").lines == ["a"]
     monkeypatch.setenv("DUEQUEUE_QUEUE", "invoices")
     assert bare("ls", "-q").lines == ["b"]
+    for verb, given in (("stats", ("-q",)), ("top", ("--count=1", "--jsonl"))):
+        assert len(bare(verb, *given).lines) == 2, "it shows all queues"
+        assert "the queue (default: all queues)" in " ".join(bare(verb, "--help").out.split())
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,7 @@ def test_the_queue_has_a_default_too(
         ("url = ", "cannot be read: Invalid value"),
         ('uri = "sqlite:///a.db"', "has 'uri', but the known names are url, queue, token"),
         ("url = 7", "must have a string in quotes for url"),
+        ('token = "dq_a"', "has a token without a url"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(
@@ -98,6 +102,25 @@ def test_a_token_goes_only_where_it_belongs(
     (tmp_path / "token").write_text("dq_file\n")
     assert place("--token-file", "token").token == "dq_file"
     assert "dq_" not in repr(place())
+
+
+def test_a_token_of_the_environment_does_not_go_to_the_server_of_a_folder(
+    bare: DueQueue, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUEQUEUE_TOKEN", "dq_environment")
+    home.write_text('url = "https://ours.example"')
+    assert place().token == "dq_environment"
+    (tmp_path / "duequeue.toml").write_text('url = "https://theirs.example"')
+    for words in (("queues",), ("endpoint", "ls")):
+        ran = bare(*words)
+        assert ran.status == 1
+        assert "DUEQUEUE_TOKEN is not sent to the url in duequeue.toml" in ran.err
+    assert place("--url", "https://ours.example").token == "dq_environment"
+    monkeypatch.setenv("DUEQUEUE_URL", "https://theirs.example")
+    assert place().token == "dq_environment", "the user has named the server"
+    monkeypatch.delenv("DUEQUEUE_URL")
+    (tmp_path / "duequeue.toml").write_text('url = "sqlite:///a.db"')
+    assert place().token is None
 
 
 def test_a_token_file_that_is_not_there(bare: DueQueue) -> None:

@@ -11,6 +11,7 @@ from duequeue import Queue, queues
 from duequeue.callbacks.signing import new_secret
 from duequeue.cli import main
 from duequeue.server import app_for
+from duequeue.server.cron_keeper import CronKeeper
 from tests.server.served import served
 
 URL = "https://shop.example.com/callbacks"
@@ -63,6 +64,15 @@ def test_an_endpoint_from_its_definition_to_its_removal(
         assert (missing.status, "no endpoint has this id" in missing.err) == (4, True)
 
 
+def test_an_endpoint_that_was_not_removed_after_all(
+    place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Ran(capsys, place, "set", "shop", URL, "--queue", "orders")
+    monkeypatch.setattr("duequeue.cli.verbs.endpoint.removing.agreed", lambda *_: False)
+    assert Ran(capsys, place, "rm", "shop").status == 1
+    assert Ran(capsys, place, "ls", "-q").out == "shop\n"
+
+
 def test_the_definitions_of_the_service_are_not_among_the_queues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,6 +83,21 @@ def test_the_definitions_of_the_service_are_not_among_the_queues(
     assert queues(place) == [("orders", "json")]
     assert main(["ls", "-q", "--url", place]) == 0, "it is the only queue"
     assert capsys.readouterr().out == "a\n"
+
+
+def test_a_command_does_not_run_the_crons_of_a_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[CronKeeper] = []
+
+    async def look(keeper: CronKeeper) -> None:
+        looks.append(keeper)
+
+    monkeypatch.setattr(CronKeeper, "look", look)
+    place = f"sqlite:///{tmp_path / 'shop.db'}"
+    assert Ran(capsys, place, "set", "shop", URL, "--queue", "orders").status == 0
+    assert Ran(capsys, place, "ls", "-q").out == "shop\n"
+    assert looks == []
 
 
 @pytest.mark.parametrize("verb", ["ls", "enable shop", "rotate shop", "rm shop --yes"])

@@ -113,7 +113,7 @@ BAD_LINES = {
     "[1]": "this is not a JSON object",
     '{"payload": 1}': "key is missing",
     '{"key": "", "payload": 1}': "key must have 1 to 200 characters",
-    '{"key": "a"}': "payload is missing",
+    '{"key": "a"}': "payload or payload_b64 is missing",
     '{"key": "a", "payload_b64": "?"}': "payload_b64 is not base64",
     '{"key": "a", "payload": 1, "due": "now"}': "due is unknown",
     '{"key": "a", "payload": 1, "due_at": "2026-01-01T00:00"}': "due_at must be timezone-aware",
@@ -142,7 +142,7 @@ def check_bad_line(duequeue: DueQueue, queue: Queue[Any], line: str, complaint: 
     assert ran.status == 1
     last = ran.err.splitlines()[-1]
     assert last.startswith(f"duequeue: line 1,003: {complaint}"), last
-    assert last.endswith("lines 1 to 1,000 are imported: fix it and pass --skip 1000")
+    assert last.endswith("lines 1 to 1,000 are imported; fix it and pass --skip 1000")
     assert queue.stats().total == 1000
     rest = duequeue("import", "--skip", "1000", stdin=text.removesuffix(f"{line}\n".encode()))
     assert rest.err.endswith(": 1 created\n")

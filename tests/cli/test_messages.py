@@ -212,6 +212,39 @@ def test_drop_deletes_only_with_consent(duequeue: DueQueue, queue: Queue[Any]) -
     assert queue.stats().total == 0
 
 
+def test_a_selected_key_never_stands_for_standard_input(
+    duequeue: DueQueue, queue: Queue[Any]
+) -> None:
+    queue.offer_batch([Message(key, 1, HOUR) for key in ("-", "other")])
+    ran = duequeue("drop", "--prefix", "-", "--yes", "-q", stdin=b"other\n")
+    assert (ran.status, ran.lines) == (0, ["-"])
+    assert queue.contains("other")
+
+
+@pytest.mark.parametrize(
+    ("given", "due"),
+    [("--state=due", 24 * HOUR), ("--due-to=now", 24 * HOUR), ("--due-from=-2h", -24 * HOUR)],
+)
+def test_drop_leaves_a_message_that_was_changed_in_the_meantime(
+    duequeue: DueQueue,
+    queue: Queue[Any],
+    given: str,
+    due: timedelta,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue.offer_batch([Message(key, 1, -HOUR) for key in ("a", "b", "c")])
+
+    def change_and_agree(*_: object) -> bool:
+        queue.reschedule("b", due)
+        queue.drop("c")
+        return True
+
+    monkeypatch.setattr("duequeue.cli.verbs.drop.agreed", change_and_agree)
+    ran = duequeue("drop", given)
+    assert (ran.status, queue.contains("a"), queue.contains("b")) == (4, False, True)
+    assert ran.err == "'b' is no longer selected\n'c' is no longer selected\n"
+
+
 @pytest.mark.parametrize("words", [(), ("a", "--all"), ("--all", "--prefix", "a")])
 def test_drop_takes_keys_or_filters_or_all(
     duequeue: DueQueue, queue: Queue[Any], words: tuple[str, ...]
@@ -246,6 +279,9 @@ def test_a_poll_may_hold_what_it_found(duequeue: DueQueue, queue: Queue[Any]) ->
     found = read(queue, "a")
     assert found.state is State.LEASED
     assert found.leased_until == datetime.fromisoformat(held["lease_until"])
+    refused = duequeue("poll", "--hold", "0s")
+    assert refused.status == 1
+    assert "lease must be at least one millisecond" in refused.err
 
 
 def test_the_queue_is_the_only_one_or_must_be_named(

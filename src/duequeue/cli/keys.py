@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
@@ -32,7 +32,7 @@ def keys_of(given: argparse.Namespace) -> Iterator[str]:
 
 
 def for_each_key(
-    given: argparse.Namespace,
+    keys: Iterable[str],
     output: Output,
     do: Callable[[str], bool],
     done: str,
@@ -42,7 +42,7 @@ def for_each_key(
     missing: list[str] = []
 
     def results() -> Iterator[dict[str, str]]:
-        for key in keys_of(given):
+        for key in keys:
             if do(key):
                 yield {"key": key, "done": done}
             else:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from duequeue.backends import backend_for
+from duequeue.backends import backend_for, is_server
 from duequeue.cli.address import add_url
 from duequeue.cli.config import FILE, VARIABLES, load_defaults
 from duequeue.codec import Codec
@@ -19,6 +19,8 @@ from duequeue.retry_policy import RetryPolicy
 
 # A person waits for the answer, and sees the error if there is none.
 RETRY = RetryPolicy(budget=timedelta(seconds=10))
+# As the help describes it.
+DEFAULT_QUEUE = f"${VARIABLES['queue']}, queue in {FILE}, or the only one"
 
 
 class NothingFound(LookupError):
@@ -76,20 +78,20 @@ def add_place(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     )
 
 
-def add_queue(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_queue(
+    parser: argparse.ArgumentParser, *, required: bool = True, default: str = DEFAULT_QUEUE
+) -> None:
     """Add the arguments that name a queue that exists."""
-    add_queue_name(parser, required=required)
+    add_queue_name(parser, required=required, default=default)
     parser.add_argument("--type", metavar="NAME", help="the payload type, if the queue has several")
 
 
-def add_queue_name(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the arguments that name a queue, whatever its payload type."""
+def add_queue_name(
+    parser: argparse.ArgumentParser, *, required: bool = True, default: str = DEFAULT_QUEUE
+) -> None:
+    """Add the arguments that name a queue, whatever its payload type; `default` is for the help."""
     add_place(parser, required=required)
-    parser.add_argument(
-        "--queue",
-        metavar="NAME",
-        help=f"the queue (default: ${VARIABLES['queue']}, queue in {FILE}, or the only one)",
-    )
+    parser.add_argument("--queue", metavar="NAME", help=f"the queue (default: {default})")
 
 
 def place_of(given: argparse.Namespace) -> Place:
@@ -101,9 +103,8 @@ def place_of(given: argparse.Namespace) -> Place:
         raise ValueError(f"pass --url with the database or server, or set {VARIABLES['url']}")
     if given.token_file is not None:
         return Place(given.url, _token_in(given.token_file))
-    token = load_defaults().token_for(given.url)
     # A token in the environment is for servers. A database has its own password.
-    return Place(given.url, token if given.url.lower().startswith("http") else None)
+    return Place(given.url, load_defaults().token_for(given.url) if is_server(given.url) else None)
 
 
 def chosen_queue(given: argparse.Namespace, place: Place) -> QueueName:

@@ -57,6 +57,8 @@ def run(given: argparse.Namespace) -> int:
             "url must be that of the database itself, because a server never hands out the "
             "secrets that sign callbacks; `duequeue serve` pushes by itself"
         )
+    if given.url.lower().startswith("memory:"):
+        raise ValueError("url must not be memory:, because other processes cannot offer to it")
     try:
         import uvloop
 

@@ -10,6 +10,7 @@ import msgspec
 
 from duequeue.backends import is_server, server_requests
 from duequeue.cli.opening import NothingFound, Place
+from duequeue.clock import SystemClock
 from duequeue.errors import MissingExtra, StoreUnavailable
 
 _NOT_FOUND, _UNAVAILABLE, _FIRST_ERROR = 404, 503, 400
@@ -33,14 +34,8 @@ def calls_at(place: Place, *, create: bool = False) -> Iterator[Calls]:
         return
     if not create:
         place.queues()  # raises
-    try:
-        from duequeue.server import app_for
-    except ImportError as error:
-        raise MissingExtra(
-            "this command needs more packages: pip install 'duequeue[server]'"
-        ) from error
     with asyncio.Runner() as runner:
-        service = app_for(place.url, trusted=True, history=False)
+        service = _own_service(place.url)
         try:
             yield _OwnCalls(service, runner)
         finally:
@@ -50,6 +45,21 @@ def calls_at(place: Place, *, create: bool = False) -> Iterator[Calls]:
 def path_of(*parts: str) -> str:
     """Return a path in which each part stays one part."""
     return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _own_service(url: str) -> Any:
+    """Return the service on a database; it leaves the crons alone, because it ends soon."""
+    try:
+        from duequeue.server.access import Access
+        from duequeue.server.app import Service
+        from duequeue.server.limits import Limits
+        from duequeue.server.queues import QueueSettings
+    except ImportError as error:
+        raise MissingExtra(
+            "this command needs more packages: pip install 'duequeue[server]'"
+        ) from error
+    settings = QueueSettings(url, SystemClock(), history=False)
+    return Service(settings, Access(None, required=False, trusted=True), Limits(), crons=False)
 
 
 class _ServerCalls:

@@ -72,7 +72,8 @@ SERVER_FAILED = 500
 class Service:
     """An ASGI app; it opens the store with its first request, or when its lifespan begins.
 
-    Close it when the app that it is mounted into ends.
+    Close it when the app that it is mounted into ends. Without `crons`, it does not look for crons
+    by itself.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class Service:
         access: Access,
         limits: Limits,
         push: PushSettings | None = None,
+        *,
+        crons: bool = True,
     ) -> None:
         self.limits = limits
         self.access = access
@@ -88,7 +91,7 @@ class Service:
         self.live = Live(limits)
         self.meter = Meter()
         self.operations = Operations()
-        self.crons = CronKeeper(self.queues)
+        self.crons = CronKeeper(self.queues, looks=crons)
         self.endpoints = EndpointKeeper(self.queues)
         self._background: set[asyncio.Task[None]] = set()
         self._push = push

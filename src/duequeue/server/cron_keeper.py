@@ -44,15 +44,16 @@ class Running:
 class CronKeeper:
     """The crons of one server."""
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: Queues, *, looks: bool = True) -> None:
         self._queues = queues
+        self._looks = looks
         self._running: dict[str, Running] = {}
         self._lock = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look for definitions from now on, unless that has begun already."""
-        if self._looking is None:
+        """Look for definitions from now on, unless that has begun already or is not wanted."""
+        if self._looking is None and self._looks:
             self._looking = asyncio.create_task(self._look_again_and_again())
 
     async def close(self) -> None:

@@ -10,7 +10,8 @@ from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.numbers import counted
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
-from duequeue.cli.verbs.ls import add_filters, selected
+from duequeue.cli.payloads import STDIN
+from duequeue.cli.verbs.ls import add_filters, is_selected, selected
 from duequeue.queue import Queue
 
 
@@ -41,16 +42,8 @@ def run(given: argparse.Namespace) -> int:
         if given.all:
             return _drop_all(queue, given, output)
         if filtered:
-            given.keys = [message.key for message in selected(queue, given)]
-        question = f"Delete {counted(len(given.keys), 'message')} from {queue.name!r}?"
-        if given.keys == ["-"]:
-            question = f"Delete the messages on standard input from {queue.name!r}?"
-        if not given.keys:
-            output.talk("no message is selected")
-            return ExitCode.NOTHING_FOUND
-        if not agreed(given, question, output):
-            return ExitCode.FAILED
-        return for_each_key(given, output, queue.drop, "dropped")
+            return _drop_selected(queue, given, output)
+        return _drop_keys(queue, given, output)
 
 
 def _dry_run(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:
@@ -63,6 +56,30 @@ def _keys(queue: Queue[bytes], given: argparse.Namespace) -> Iterator[str]:
     if given.keys:
         return (key for key in keys_of(given) if queue.contains(key))
     return (message.key for message in selected(queue, given))
+
+
+def _drop_keys(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:
+    is_stdin = given.keys == [STDIN]
+    what = "the messages on standard input" if is_stdin else counted(len(given.keys), "message")
+    if not agreed(given, f"Delete {what} from {queue.name!r}?", output):
+        return ExitCode.FAILED
+    return for_each_key(keys_of(given), output, queue.drop, "dropped")
+
+
+def _drop_selected(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:
+    keys = [message.key for message in selected(queue, given)]
+    if not keys:
+        output.talk("no message is selected")
+        return ExitCode.NOTHING_FOUND
+    if not agreed(given, f"Delete {counted(len(keys), 'message')} from {queue.name!r}?", output):
+        return ExitCode.FAILED
+
+    def drop(key: str) -> bool:
+        """Drop a message unless somebody has changed it since it was listed."""
+        found = queue.read(key)
+        return found is not None and is_selected(found, given) and queue.drop(key)
+
+    return for_each_key(keys, output, drop, "dropped", "is no longer selected")
 
 
 def _drop_all(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:

@@ -30,10 +30,10 @@ CHUNK = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.description = (
-        "Offer the messages that `export` has written, or others in that form, in batches. A batch "
-        "is offered as a whole or not at all. If the command is interrupted, run it again: "
-        "messages that are in the queue are ignored. To leave out those that were imported and "
-        "delivered since, pass --skip."
+        "Offer the messages that `export` has written, or others in that form, in batches of "
+        f"{CHUNK:,}. A batch with large payloads may be offered in several parts. If the command "
+        "is interrupted, run it again: messages that are in the queue are ignored. To leave out "
+        "those that were imported and delivered since, pass --skip."
     )
     parser.add_argument(
         "source", nargs="?", default=STDIN, metavar="FILE", help="the file (default: stdin)"
@@ -97,7 +97,7 @@ def _offer(
         raise ValueError(f"{error}; {_so_far(last)}; fix it and pass --skip {last}") from error
     except KeyboardInterrupt:
         progress.end(_summary(outcomes))
-        perhaps = f", and perhaps the next {CHUNK:,}" if interrupts.broke_a_step else ""
+        perhaps = f", and perhaps some of the next {CHUNK:,}" if interrupts.broke_a_step else ""
         words = f"interrupted; {_so_far(last)}{perhaps}; to continue, pass --skip {last}"
         print(f"duequeue: {words}", file=sys.stderr)
         return ExitCode.INTERRUPTED

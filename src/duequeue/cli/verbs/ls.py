@@ -84,3 +84,14 @@ def selected(queue: Queue[bytes], given: argparse.Namespace) -> Iterator[Snapsho
         cursor = page.next
         if cursor is None:
             return
+
+
+def is_selected(found: Snapshot[bytes], given: argparse.Namespace) -> bool:
+    """Return whether a message that was selected still is, now that it was read again."""
+    at = found.deliver_at
+    return (
+        at is not None
+        and given.state in (None, found.state.value)
+        and (given.due_from is None or given.due_from <= at)
+        and (given.due_to is None or at < given.due_to)
+    )

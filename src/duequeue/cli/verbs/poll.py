@@ -60,7 +60,8 @@ def run(given: argparse.Namespace) -> int:
     output = Output(given)
     place = place_of(given)
     found = chosen_queue(given, place)
-    with open_found(place, found, lease=given.hold or DEFAULT_LEASE) as queue:
+    lease = DEFAULT_LEASE if given.hold is None else given.hold
+    with open_found(place, found, lease=lease) as queue:
         deliveries = queue.poll_many(given.limit, timeout=given.wait)
         if not deliveries:
             output.talk("no message is due")

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from duequeue.cli.keys import add_keys, for_each_key
+from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.when import instant, stamp
@@ -32,4 +32,4 @@ def run(given: argparse.Namespace) -> int:
     """Reschedule the messages."""
     with open_raw(given) as queue:
         move = partial(queue.reschedule, due=given.due)
-        return for_each_key(given, Output(given), move, f"due at {stamp(given.due)}")
+        return for_each_key(keys_of(given), Output(given), move, f"due at {stamp(given.due)}")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from duequeue.cli.keys import add_keys, for_each_key
+from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 
@@ -19,4 +19,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Make the messages due."""
     with open_raw(given) as queue:
-        return for_each_key(given, Output(given), queue.run_now, "due now")
+        return for_each_key(keys_of(given), Output(given), queue.run_now, "due now")

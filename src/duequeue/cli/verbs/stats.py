@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Count the messages of one queue, or of every queue, by state. This reads whole queues."
     )
-    add_queue(parser)
+    add_queue(parser, default="all queues")
     add_output(parser, "print only the names of the queues")
     parser.set_defaults(run=run)
 

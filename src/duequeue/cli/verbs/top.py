@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Show the numbers of one queue, or of every queue, until you press q or Ctrl-C. Each "
         "update reads whole queues."
     )
-    add_queue(parser)
+    add_queue(parser, default="all queues")
     parser.add_argument(
         "--interval",
         type=duration,

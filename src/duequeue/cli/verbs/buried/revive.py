@@ -5,7 +5,7 @@ from functools import partial
 
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
-from duequeue.cli.keys import add_keys, for_each_key
+from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.when import instant
@@ -46,7 +46,11 @@ def run(given: argparse.Namespace) -> int:
         if not given.all:
             revive = partial(queue.revive, due=given.due, id=given.id)
             return for_each_key(
-                given, output, revive, "revived", "is not buried, or is already in the queue"
+                keys_of(given),
+                output,
+                revive,
+                "revived",
+                "is not buried, or is already in the queue",
             )
         number = queue.revive_all(given.reason, given.due)
     output.items([{"queue": queue.name, "revived": number}], COLUMNS, key="revived")

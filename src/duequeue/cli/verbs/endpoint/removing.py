@@ -31,7 +31,7 @@ def run(given: argparse.Namespace) -> int:
         question = f"Remove the endpoint {given.id!r} of the queue {found['queue']!r}?"
         if not given.dry_run:
             if not agreed(given, question, output):
-                return ExitCode.DONE
+                return ExitCode.FAILED
             call("DELETE", path)
     output.items([{"id": given.id, "done": done}], COLUMNS, key="id")
     return ExitCode.DONE
