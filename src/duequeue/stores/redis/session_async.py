@@ -162,7 +162,7 @@ class AsyncRedisSession:
                 raise
             error = raised
         if line is not None:
-            await line.close(error)  # nobody else gets an answer there either
+            await line.give_up(error)
         raise error
 
     async def _undo(self, scripts: Sequence[Script]) -> None:
