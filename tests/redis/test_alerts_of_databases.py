@@ -12,6 +12,9 @@ from duequeue import Queue
 from duequeue.backends import backend_for
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
+from duequeue.stores.redis_client.published import PublishedAlerts
+from duequeue.stores.redis_client.settings import RedisSettings
+from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer, wait_until
 from tests.fixtures.stores import fresh_url
 from tests.race.crew import Hand
@@ -77,6 +80,21 @@ def test_a_response_wakes_another_process(
 def _subscribers(server: RedisServer) -> int:
     (_, count) = server.ask("PUBSUB", "NUMSUB", "dq:alerts:7")
     return int(count)
+
+
+def test_another_node_of_a_cluster_is_tried_if_one_cannot_be_reached(
+    redis_cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    node, *_ = redis_cluster.primaries
+    url = f"redis+cluster://:{node.password}@127.0.0.1:2,127.0.0.1:{node.port}"
+    alerts = PublishedAlerts(RedisSettings.from_url(url), "orders|json", print)
+    try:
+        alerts.listen(1.0)
+        numbers = partial(node.ask, "PUBSUB", "NUMSUB", "dq:alerts:0")
+        wait_until(lambda: numbers()[1] == 1, "the node that can be reached is heard")
+    finally:
+        alerts.close()
 
 
 def test_without_redis_the_regular_look_finds_messages(face: Face, url: str, hand: Hand) -> None:

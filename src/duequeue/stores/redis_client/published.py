@@ -8,12 +8,14 @@ import os
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from queue import SimpleQueue
 
 from duequeue.port.alerts import Alert, Answered, OnAlert
 from duequeue.process.line import ANSWER_WITHIN
 from duequeue.process.shared import Shared
+from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
 from duequeue.stores.redis_client.line import Line
 from duequeue.stores.redis_client.nodes import Connection
@@ -174,6 +176,19 @@ def channel_of(settings: RedisSettings) -> str:
 
 
 def _line(settings: RedisSettings, work: Callable[[Line, Connection], None]) -> Line:
-    # A cluster passes on what is published to all its nodes, so any of them will do.
-    node = shared_map(settings).any_node if settings.way is Way.CLUSTER else None
-    return Line(settings, work, node)
+    return (_ClusterLine if settings.way is Way.CLUSTER else Line)(settings, work)
+
+
+class _ClusterLine(Line):
+    """A line to any node of a cluster, because each passes on to all what is published."""
+
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        known = shared_map(self.settings)
+        self.node = known.any_node
+        try:
+            with super()._open() as connection:
+                yield connection
+        except LOSSES:
+            known.lost(self.node)  # so that another one is tried
+            raise
