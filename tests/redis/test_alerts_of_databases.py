@@ -97,6 +97,31 @@ def test_another_node_of_a_cluster_is_tried_if_one_cannot_be_reached(
         alerts.close()
 
 
+def test_a_note_that_is_lost_with_its_line_is_sent_again(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    alerts = PublishedAlerts(RedisSettings.from_url(redis_server.url(8)), "orders|json", print)
+    notes: list[bytes] = []
+    with redis_server.client() as client, client.pubsub(ignore_subscribe_messages=True) as hearing:
+        hearing.subscribe("dq:alerts:8")
+
+        def is_heard(end: bytes) -> bool:
+            if (found := hearing.get_message()) is not None:
+                notes.append(found["data"])
+            return any(note.endswith(end) for note in notes)
+
+        try:
+            for number in range(3):
+                alerts.notify(number)
+                alerts.notify_answered([f"key {number}"])
+                wait_until(partial(is_heard, b" %d orders|json" % number), "the due time is heard")
+                wait_until(partial(is_heard, b"orders|jsonkey %d" % number), "the key is heard")
+                redis_server.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        finally:
+            alerts.close()
+
+
 def test_without_redis_the_regular_look_finds_messages(face: Face, url: str, hand: Hand) -> None:
     named = f"{url}alerts={quote(NOBODY_LISTENS, safe='')}"
     with face.open(named, "orders", poll_interval=timedelta(milliseconds=50)) as queue:
