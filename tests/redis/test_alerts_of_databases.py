@@ -12,6 +12,9 @@ from duequeue import Queue
 from duequeue.backends import backend_for
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
+from duequeue.stores.redis_client.published import PublishedAlerts
+from duequeue.stores.redis_client.settings import RedisSettings
+from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer, wait_until
 from tests.fixtures.stores import fresh_url
 from tests.race.crew import Hand
@@ -77,6 +80,46 @@ def test_a_response_wakes_another_process(
 def _subscribers(server: RedisServer) -> int:
     (_, count) = server.ask("PUBSUB", "NUMSUB", "dq:alerts:7")
     return int(count)
+
+
+def test_another_node_of_a_cluster_is_tried_if_one_cannot_be_reached(
+    redis_cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    node, *_ = redis_cluster.primaries
+    url = f"redis+cluster://:{node.password}@127.0.0.1:2,127.0.0.1:{node.port}"
+    alerts = PublishedAlerts(RedisSettings.from_url(url), "orders|json", print)
+    try:
+        alerts.listen(1.0)
+        numbers = partial(node.ask, "PUBSUB", "NUMSUB", "dq:alerts:0")
+        wait_until(lambda: numbers()[1] == 1, "the node that can be reached is heard")
+    finally:
+        alerts.close()
+
+
+def test_a_note_that_is_lost_with_its_line_is_sent_again(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    alerts = PublishedAlerts(RedisSettings.from_url(redis_server.url(8)), "orders|json", print)
+    notes: list[bytes] = []
+    with redis_server.client() as client, client.pubsub(ignore_subscribe_messages=True) as hearing:
+        hearing.subscribe("dq:alerts:8")
+
+        def is_heard(end: bytes) -> bool:
+            if (found := hearing.get_message()) is not None:
+                notes.append(found["data"])
+            return any(note.endswith(end) for note in notes)
+
+        try:
+            for number in range(3):
+                alerts.notify(number)
+                alerts.notify_answered([f"key {number}"])
+                wait_until(partial(is_heard, b" %d orders|json" % number), "the due time is heard")
+                wait_until(partial(is_heard, b"orders|jsonkey %d" % number), "the key is heard")
+                redis_server.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        finally:
+            alerts.close()
 
 
 def test_without_redis_the_regular_look_finds_messages(face: Face, url: str, hand: Hand) -> None:

@@ -8,8 +8,11 @@ import pytest
 
 from duequeue import OfferOutcome
 from duequeue.backends import backend_for
+from duequeue.port.bulk import KEY, Conditions, SnapshotQuery
 from duequeue.port.store import Answer, Burial, Claimed, Expiry, Lease, Record, Steps, Store
+from duequeue.stores.redis.bulk.snapshots import RedisSnapshots
 from duequeue.stores.redis.calling import MOST_BYTES
+from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer, scripts_run
 from tests.redis.waiting import KIND
 
@@ -24,7 +27,8 @@ class Stage:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        backend: Any = backend_for(server.fresh_url())
+        self.url = server.fresh_url()
+        backend: Any = backend_for(self.url)
         self._session = backend.session()
         self.history: Any = self.run(partial(backend.open_history, migrate=True))
         opening = partial(backend.open_store, KIND, 1, migrate=True, history=True)
@@ -35,8 +39,12 @@ class Stage:
 
     def scripts_of(self, operation: Callable[[], Any]) -> tuple[Any, int]:
         """Run an operation, and count its scripts."""
+        return self.counted(partial(self.run, operation))
+
+    def counted(self, call: Callable[[], Any]) -> tuple[Any, int]:
+        """Make a call, and count its scripts."""
         self._server.ask("CONFIG", "RESETSTAT")
-        return self.run(operation), scripts_run(self._server)
+        return call(), scripts_run(self._server)
 
     def leases(self) -> list[Lease]:
         """Store large messages, and claim all of them."""
@@ -123,3 +131,15 @@ def test_large_burials_are_read_and_purged_in_several_scripts(stage: Stage) -> N
     purged, scripts = stage.scripts_of(partial(stage.store.burials.purge, 2))
     assert purged == MANY
     assert scripts == SCRIPTS
+
+
+@pytest.mark.parametrize("with_payload", [True, False])
+def test_messages_are_selected_in_several_scripts(stage: Stage, *, with_payload: bool) -> None:
+    keys = [str(number) for number in range(MANY)]
+    stage.offer([Record(key, LARGE, 0) for key in keys])
+    snapshots = RedisSnapshots(RedisSettings.from_url(stage.url), kind_id=1)
+    (part,) = snapshots.plan(range(0), 1, 1.0)
+    query = SnapshotQuery(with_payload, Conditions(keys=["nothing", *keys, "nothing else"]))
+    pages, scripts = stage.counted(lambda: list(snapshots.read(part, MANY, query)))
+    assert [key for page in pages for key in page[KEY]] == keys
+    assert scripts == 1 + SCRIPTS  # the first reads the name of the queue

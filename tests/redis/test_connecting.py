@@ -172,6 +172,44 @@ def test_what_has_no_key_goes_where_the_command_before_it_went(
     assert b"tcp_port:%d\r\n" % target.port in connection.read_response()
 
 
+def keys_on_two_nodes(cluster: RedisCluster) -> tuple[str, str, RedisServer, RedisServer]:
+    """Return a key, one on another node, and these nodes."""
+    first, *others = (f"key {number}" for number in range(100))
+    source = cluster.node_of(first)
+    second = next(key for key in others if cluster.node_of(key) is not source)
+    return first, second, source, cluster.node_of(second)
+
+
+def test_an_answer_on_the_way_is_not_taken_for_that_of_a_slot_that_has_moved(
+    redis_cluster: RedisCluster, connection: ClusterConnection
+) -> None:
+    moved, stayed, source, target = keys_on_two_nodes(redis_cluster)
+    for key in (moved, stayed):
+        ask(connection, "SET", key, key)
+    with redis_cluster.slot_in_flight(moved, source, target):
+        pass
+    for key in (moved, stayed, moved, stayed):
+        connection.send_command("GET", key)
+    answers = [connection.read_response() for _ in range(4)]
+    assert answers == [moved.encode(), stayed.encode(), moved.encode(), stayed.encode()]
+
+
+def test_an_answer_on_the_way_is_not_taken_for_that_of_a_slot_on_the_move(
+    redis_cluster: RedisCluster, connection: ClusterConnection
+) -> None:
+    moving, stayed, source, target = keys_on_two_nodes(redis_cluster)
+    for key in (moving, stayed):
+        ask(connection, "SET", key, key)
+    with redis_cluster.slot_in_flight(moving, source, target):
+        connection.send_command("GET", moving)
+        connection.send_command("GET", stayed, "too many words")
+        connection.send_command("GET", stayed)
+        assert connection.read_response() == moving.encode()
+        with pytest.raises(RedisError, match="wrong number of arguments"):
+            connection.read_response()
+        assert connection.read_response() == stayed.encode()
+
+
 def test_an_error_is_raised_and_leaves_the_connection_usable(
     connection: ClusterConnection,
 ) -> None:

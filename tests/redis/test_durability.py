@@ -222,6 +222,26 @@ def test_many_tasks_wait_for_the_disk_on_few_connections(frail_redis: RedisServe
         frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
 
 
+def test_the_idle_connections_of_a_lost_server_are_lost_once(frail_redis: RedisServer) -> None:
+    async def scenario() -> None:
+        url = f"{frail_redis.fresh_url()}?durable=fsync&pool_size=4"
+        async with AsyncQueue.open(url, "orders", retry=ONCE) as queue:
+            await queue.offer_batch([Message(str(each), 1) for each in range(6)])
+            before = connections_of(frail_redis)
+            await asyncio.gather(*(queue.drop(str(each)) for each in range(4)))
+            assert connections_of(frail_redis) == before + 3
+            frail_redis.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            with pytest.raises(StoreUnavailable):
+                await queue.drop("4")
+            assert await queue.drop("5")
+
+    frail_redis.ask("CONFIG", "SET", "appendfsync", "always")
+    try:
+        asyncio.run(scenario())
+    finally:
+        frail_redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+
+
 def connections_of(server: RedisServer) -> int:
     """Count the connections, those that are idle too."""
     return len(server.ask("CLIENT", "LIST").splitlines())

@@ -223,6 +223,22 @@ def test_a_queue_is_spread_over_a_cluster(face: Face, redis_cluster: RedisCluste
         assert queue.ack_many(found) == MANY
 
 
+def test_a_batch_follows_a_shard_that_has_moved_to_the_node_of_others(
+    face: Face, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.flush()
+    with face.open(f"{redis_cluster.url()}?shards=6", "travelling") as opened:
+        queue: Any = opened
+        queue.offer_batch([Message(f"{number:03}", number) for number in range(MANY)])
+        first, *_ = shards_of("travelling|json", 6)
+        redis_cluster.move_slot(first.named("waiting").decode())
+        found = queue.try_poll_many(MANY)
+        assert sorted(delivery.payload for delivery in found) == list(range(MANY))
+        redis_cluster.move_slot(first.named("waiting").decode())
+        assert queue.ack_many(found) == MANY
+        assert queue.stats().total == 0
+
+
 def test_a_queue_that_could_not_be_opened_is_not_divided(
     face: Face, redis_cluster: RedisCluster
 ) -> None:

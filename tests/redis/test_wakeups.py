@@ -11,6 +11,8 @@ from duequeue import Message
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
+from duequeue.stores.redis.lines import SharedLines
+from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer
 from tests.race.consumer_parts import offer
 from tests.race.crew import Hand
@@ -177,3 +179,20 @@ def test_what_is_released_revived_or_moved_wakes_somebody(
         assert [woken.get(), woken.get()] == ["a", "later"]
     finally:
         hand.end()
+
+
+def test_a_wake_up_that_is_lost_with_its_line_is_sent_again(
+    redis_server: RedisServer, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
+    settings, lines = RedisSettings.from_url(redis_url), SharedLines()
+    ask = partial(redis_server.ask, database=settings.database)
+    lines.add(KIND, print)
+    try:
+        for _ in range(3):
+            ask("SADD", LISTENERS, "dq:wake:other")
+            lines.pass_on(settings, KIND)
+            until(lambda: ask("SCARD", LISTENERS) == 0)  # it was taken out
+            ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    finally:
+        lines.remove(settings, KIND, print)

@@ -84,10 +84,12 @@ def test_without_options_nothing_is_waited_for() -> None:
     assert not settings.may_forget
 
 
-def test_the_same_keys_are_the_same_place() -> None:
+@pytest.mark.parametrize("user", ["", ":other", "default:other"])
+def test_the_same_keys_are_the_same_place(user: str) -> None:
     one = RedisSettings.from_url(f"redis://:{SECRET}@localhost/1?durable=fsync&pool_size=3")
-    assert one.place == RedisSettings.from_url("valkey://app:other@localhost:6379/1").place
+    assert one.place == RedisSettings.from_url(f"valkey://{user}@localhost:6379/1").place
     others = ["redis://localhost/2", "redis://localhost/1?shards=4", "redis+cluster://localhost"]
+    others.append(f"redis://app:{SECRET}@localhost/1")
     assert all(one.place != RedisSettings.from_url(url).place for url in others)
 
 

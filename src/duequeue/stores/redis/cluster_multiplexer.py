@@ -53,15 +53,30 @@ class ClusterMultiplexer:
         for node in nodes.values():
             await node.close(error)
 
+    async def give_up(self, error: BaseException) -> None:
+        """Close the connections to the nodes that owe an answer to a call that has ended."""
+        for server, node in tuple(self._nodes.items()):
+            if node.owes_an_answer:
+                await self._lose(server, node, error)
+
     async def _call(self, server: Server, command: Sequence[Any], *, asks: bool = False) -> Any:
+        node: Multiplexer | None = None
         try:
             node = await self._node(server)
             asked = [node.call(("ASKING",))] if asks else []
             *_, answer = await asyncio.gather(*asked, node.call(command))
-        except LOSSES:
-            self._map.lost(server)
+        except LOSSES as error:
+            await self._lose(server, node if node and node.is_broken else None, error)
             raise
         return answer
+
+    async def _lose(self, server: Server, node: Multiplexer | None, error: BaseException) -> None:
+        """Forget what a node had, and close the connection to it, if there is one."""
+        self._map.lost(server)
+        if node is not None:
+            if self._nodes.get(server) is node:
+                del self._nodes[server]
+            await node.close(error)
 
     async def _node(self, server: Server) -> Multiplexer:
         found = self._nodes.get(server)
@@ -71,6 +86,7 @@ class ClusterMultiplexer:
             found = self._nodes.get(server)
             if found is None or found.is_broken:
                 if found is not None:
+                    del self._nodes[server]  # if it cannot be reached, nobody loads scripts there
                     await found.close()
                 connection = await connect_to_async(self._settings, server)
                 found = self._nodes[server] = Multiplexer(connection)

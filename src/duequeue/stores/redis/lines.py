@@ -22,6 +22,7 @@ from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis.session import answer
 from duequeue.stores.redis.shards import shards_of
 from duequeue.stores.redis.waits import Waits
+from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
 from duequeue.stores.redis_client.line import Line
 from duequeue.stores.redis_client.nodes import Connection
@@ -66,7 +67,7 @@ class SharedLines:
             if not self._queues[kind]:
                 del self._queues[kind]
                 if self.waits.forget(kind):
-                    self._note_unsent(settings, kind, AT_ONCE, takes_out=True)
+                    self._send_soon(settings, kind, AT_ONCE, takes_out=True)
                 self._listening.discard(kind)
                 self._awaited.discard(kind)
             if self._queues:
@@ -104,7 +105,7 @@ class SharedLines:
         """Have one process woken; if several due times wait to be sent, only the earliest is."""
         with self._lock:
             if self._queues:  # else the last one was closed while this call ran
-                self._note_unsent(settings, kind, due_at, takes_out=takes_out)
+                self._send_soon(settings, kind, due_at, takes_out=takes_out)
 
     def pass_on(self, settings: RedisSettings, kind: str) -> None:
         """Pass a wake-up on to another process, because nobody here has looked since."""
@@ -146,14 +147,17 @@ class SharedLines:
             self._hearing[node] = Line(settings, self._hear, node)
         return [self._hearing[node] for node in nodes]
 
-    def _note_unsent(
+    def _send_soon(
         self, settings: RedisSettings, kind: str, due_at: int, *, takes_out: bool
     ) -> None:
+        self._note(kind, due_at, takes_out=takes_out)
+        self._sending = self._sending or Line(settings, self._send)
+
+    def _note(self, kind: str, due_at: int, *, takes_out: bool) -> None:
         if not self._unsent:
             self._something_to_send.put(None)
         before, was_out = self._unsent.get(kind, (due_at, False))
         self._unsent[kind] = (min(due_at, before), takes_out or was_out)
-        self._sending = self._sending or Line(settings, self._send)
 
     def _send(self, line: Line, connection: Connection) -> None:
         line.works()
@@ -161,13 +165,14 @@ class SharedLines:
             self._something_to_send.get()
             with self._lock:
                 to_send, self._unsent = self._unsent, {}
-            for kind, (due_at, takes_out) in to_send.items():
-                found = code("wake")
-                words = (kind, due_at, int(takes_out))
-                # A process that waits is entered in every shard.
-                keys = shards_of(kind, line.settings.shards)[0]
-                command = Script(found, keys.of(found), words)
-                answer(connection, monotonic() + ANSWER_WITHIN, command)
+            try:
+                for kind, (due_at, takes_out) in to_send.items():
+                    _wake(line.settings, connection, kind, (due_at, int(takes_out)))
+            except LOSSES:
+                with self._lock:
+                    for kind, (due_at, takes_out) in to_send.items():
+                        self._note(kind, due_at, takes_out=takes_out)  # for the next connection
+                raise
 
     def _hear(self, line: Line, connection: Connection) -> None:
         line.subscribe(connection, self._channel)
@@ -203,6 +208,15 @@ class SharedLines:
             on_alert = listeners[0] if listeners else None
         if on_alert is not None:
             on_alert(alert)
+
+
+def _wake(
+    settings: RedisSettings, connection: Connection, kind: str, words: tuple[int, int]
+) -> None:
+    found = code("wake")
+    keys = shards_of(kind, settings.shards)[0]  # a process that waits is entered in every shard
+    command = Script(found, keys.of(found), (kind, *words))
+    answer(connection, monotonic() + ANSWER_WITHIN, command)
 
 
 def nodes_of(settings: RedisSettings, kind: str) -> set[Server | None]:

@@ -51,6 +51,15 @@ class Multiplexer:
                 await asyncio.wait([task])
         await self._connection.disconnect(nowait=True)
 
+    async def give_up(self, error: BaseException) -> None:
+        """Close the connection after a call got no answer, because nobody else gets one either."""
+        await self.close(error)
+
+    @property
+    def owes_an_answer(self) -> bool:
+        """Whether the server has not answered a call that was given up or cancelled."""
+        return any(waiter.cancelled() for waiter in self._waiting)
+
     async def _send(self) -> None:
         try:
             while self._unsent:

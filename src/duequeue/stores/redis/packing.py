@@ -2,7 +2,6 @@
 
 from duequeue.instants import EARLIEST
 from duequeue.port.burial_table import StoredBurial
-from duequeue.port.listing import BurialId
 from duequeue.port.store import Claimed, Lease, Record, StoredMessage, StoredResponse
 
 # What stands for None.
@@ -78,8 +77,3 @@ def response(text: bytes) -> StoredResponse:
     if rest.startswith(b"a"):
         return StoredResponse(rest[1:], None, int(responded_at))
     return StoredResponse(None, rest[1:].decode(), int(responded_at))
-
-
-def id_of(found: StoredBurial) -> BurialId:
-    """Return what identifies a burial."""
-    return BurialId(found.buried_at, found.number)

@@ -93,6 +93,12 @@ class LoopConnection:
             else:
                 await line.close()
 
+    async def close_spare(self) -> None:
+        """Close the connections that nobody uses now, because one was lost."""
+        spare, self._spare = self._spare, []
+        for line in spare:
+            await line.close()
+
     async def _connect(self) -> Multiplexer | ClusterMultiplexer:
         if self._settings.way is Way.CLUSTER:
             return ClusterMultiplexer(self._settings)
@@ -162,7 +168,8 @@ class AsyncRedisSession:
                 raise
             error = raised
         if line is not None:
-            await line.close(error)  # nobody else gets an answer there either
+            await line.give_up(error)
+        await self._connection.close_spare()  # they lead to the same lost server
         raise error
 
     async def _undo(self, scripts: Sequence[Script]) -> None:

@@ -1,19 +1,35 @@
 """A blocking connection to a whole cluster: each command goes to the node that has its key."""
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import AskError, ClusterDownError, ReadOnlyError
+from redis.exceptions import AskError, ClusterDownError, ReadOnlyError, ResponseError
 from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import TimeoutError as NoAnswer
 
-from duequeue.stores.redis_client.cluster_map import MOST_REDIRECTIONS, key_of, shared_map
+from duequeue.stores.redis_client.cluster_map import (
+    MOST_REDIRECTIONS,
+    Redirection,
+    key_of,
+    shared_map,
+)
 from duequeue.stores.redis_client.nodes import Connection, connect_to
 from duequeue.stores.redis_client.servers import Server
 from duequeue.stores.redis_client.settings import RedisSettings
 
 # After these, another node may have taken over.
 LOSSES = (LostConnection, NoAnswer, ClusterDownError, ReadOnlyError, OSError)
+
+
+@dataclass(slots=True)
+class Sent:
+    """A command, the node that it was sent to, and its answer once that was read."""
+
+    command: tuple[Any, ...]
+    server: Server | None
+    is_read: bool = False
+    answer: Any = None
 
 
 class ClusterConnection:
@@ -23,38 +39,45 @@ class ClusterConnection:
         self._settings = settings
         self._map = shared_map(settings)
         self._nodes: dict[Server, Connection] = {}
-        # Commands without an answer yet. One without a key waits for the answer before it.
-        self._unanswered: deque[tuple[Server | None, tuple[Any, ...]]] = deque()
+        # Commands whose answer nobody has taken yet. One without a key is sent when its turn comes.
+        self._unanswered: deque[Sent] = deque()
         self._last: Server | None = None
 
     def send_command(self, *args: Any) -> None:
         """Send a command to the node that has its key."""
         key = key_of(args)
         if key is None and self._unanswered:
-            self._unanswered.append((None, args))
+            self._unanswered.append(Sent(args, None))
             return
         server = self._anywhere() if key is None else self._map.node_for(key)
         self._send(server, args)
-        self._unanswered.append((server, args))
+        self._unanswered.append(Sent(args, server))
 
     def read_response(self, **options: Any) -> Any:
         """Read the next answer, after following a slot to where it has moved."""
-        server, command = self._unanswered.popleft()
-        if server is None:
-            server = self._anywhere()
-            self._send(server, command)
+        sent = self._unanswered.popleft()
+        target = Redirection(sent.server or self._anywhere(), asks=False)
+        if sent.server is None:
+            self._send_again(sent, target, options)
         for _ in range(MOST_REDIRECTIONS):
-            self._last = server
-            try:
-                return self._read(server, options)
-            except AskError as error:
-                server = self._follow(error, server, command)
+            self._last = target.server
+            self._read_answer(sent, options)
+            if isinstance(sent.answer, AskError):
+                target = self._map.redirected(target.server, sent.answer)
+                self._send_again(sent, target, options)
+            elif isinstance(sent.answer, ResponseError):
+                raise sent.answer
+            else:
+                return sent.answer
         raise LostConnection("the nodes of the cluster sent a command around in a circle")
 
     def can_read(self, timeout: float) -> bool:
         """Wait up to some seconds for the next answer, and return whether it has come."""
-        server = self._unanswered[0][0] if self._unanswered else None
-        return server is not None and self._nodes[server].can_read(timeout)
+        if not self._unanswered:
+            return False
+        first = self._unanswered[0]
+        server = first.server
+        return first.is_read or (server is not None and self._nodes[server].can_read(timeout))
 
     def disconnect(self) -> None:
         """Close the connections to all nodes."""
@@ -63,13 +86,17 @@ class ClusterConnection:
         self._nodes.clear()
         self._unanswered.clear()
 
-    def _follow(self, error: AskError, asked: Server, command: tuple[Any, ...]) -> Server:
-        target = self._map.redirected(asked, error)
+    def _send_again(self, sent: Sent, target: Redirection, options: dict[str, Any]) -> None:
+        """Send a command after others, whose answers are read first, because they come first."""
+        server = target.server
+        for each in self._unanswered:
+            if each.server == server:
+                self._read_answer(each, options)
         if target.asks:
-            self._send(target.server, ("ASKING",))
-            self._read(target.server, {})
-        self._send(target.server, command)
-        return target.server
+            self._send(server, ("ASKING",))
+            self._read(server, options)
+        self._send(server, sent.command)
+        sent.server, sent.is_read = server, False
 
     def _anywhere(self) -> Server:
         return self._last or self._map.any_node
@@ -83,6 +110,16 @@ class ClusterConnection:
         except LOSSES:
             self._map.lost(server)
             raise
+
+    def _read_answer(self, sent: Sent, options: dict[str, Any]) -> None:
+        """Read the answer to a command, which may be an error, unless it was read before."""
+        if sent.is_read or sent.server is None:
+            return
+        try:
+            sent.answer = self._read(sent.server, options)
+        except ResponseError as error:
+            sent.answer = error
+        sent.is_read = True
 
     def _read(self, server: Server, options: dict[str, Any]) -> Any:
         try:

@@ -8,12 +8,14 @@ import os
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from queue import SimpleQueue
 
 from duequeue.port.alerts import Alert, Answered, OnAlert
 from duequeue.process.line import ANSWER_WITHIN
 from duequeue.process.shared import Shared
+from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
 from duequeue.stores.redis_client.line import Line
 from duequeue.stores.redis_client.nodes import Connection
@@ -69,26 +71,21 @@ class PublishedLines:
         with self._lock:
             if kind not in self._queues:
                 return  # the queue was closed while this offer ran
-            self._send_soon(settings)
-            self._unsent[kind] = min(due_at, self._unsent.get(kind, due_at))
+            self._note(kind, due_at)
+            self._sending = self._sending or _line(settings, self._send)
 
     def notify_answered(self, settings: RedisSettings, kind: str, keys: Iterable[str]) -> None:
         """Have the keys of responses published."""
         with self._lock:
             if kind in self._queues:
-                self._send_soon(settings)
-                self._unsent_keys.update((kind, key) for key in keys)
+                self._note_keys((kind, key) for key in keys)
+                self._sending = self._sending or _line(settings, self._send)
 
     def listen(self, settings: RedisSettings) -> None:
         """Open the line that hears the notes of the others."""
         with self._lock:
             if self._queues:  # otherwise the queue was closed while this poll ran
                 self._hearing = self._hearing or _line(settings, self._hear)
-
-    def _send_soon(self, settings: RedisSettings) -> None:
-        if not (self._unsent or self._unsent_keys):
-            self._something_to_send.put(None)
-        self._sending = self._sending or _line(settings, self._send)
 
     def _send(self, line: Line, connection: Connection) -> None:
         line.works()
@@ -100,10 +97,27 @@ class PublishedLines:
                 keys, self._unsent_keys = self._unsent_keys, set()
             notes = [f"{self._name} {due_at} {kind}" for kind, due_at in to_send.items()]
             notes += [f"{ANSWERED}{self._name} {len(kind)} {kind}{key}" for kind, key in keys]
-            for note in notes:
-                connection.send_command("PUBLISH", channel, note)
-                connection.read_response(timeout=ANSWER_WITHIN)
+            try:
+                for note in notes:
+                    connection.send_command("PUBLISH", channel, note)
+                    connection.read_response(timeout=ANSWER_WITHIN)
+            except LOSSES:
+                with self._lock:
+                    for kind, due_at in to_send.items():  # they are sent on the next connection
+                        self._note(kind, due_at)
+                    self._note_keys(keys)
+                raise
             line.closed.wait(SEND_EVERY)
+
+    def _note(self, kind: str, due_at: int) -> None:
+        if not (self._unsent or self._unsent_keys):
+            self._something_to_send.put(None)
+        self._unsent[kind] = min(due_at, self._unsent.get(kind, due_at))
+
+    def _note_keys(self, keys: Iterable[tuple[str, str]]) -> None:
+        if not (self._unsent or self._unsent_keys):
+            self._something_to_send.put(None)
+        self._unsent_keys.update(keys)
 
     def _hear(self, line: Line, connection: Connection) -> None:
         line.subscribe(connection, channel_of(line.settings))
@@ -174,6 +188,19 @@ def channel_of(settings: RedisSettings) -> str:
 
 
 def _line(settings: RedisSettings, work: Callable[[Line, Connection], None]) -> Line:
-    # A cluster passes on what is published to all its nodes, so any of them will do.
-    node = shared_map(settings).any_node if settings.way is Way.CLUSTER else None
-    return Line(settings, work, node)
+    return (_ClusterLine if settings.way is Way.CLUSTER else Line)(settings, work)
+
+
+class _ClusterLine(Line):
+    """A line to any node of a cluster, because each passes on to all what is published."""
+
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        known = shared_map(self.settings)
+        self.node = known.any_node
+        try:
+            with super()._open() as connection:
+                yield connection
+        except LOSSES:
+            known.lost(self.node)  # so that another one is tried
+            raise

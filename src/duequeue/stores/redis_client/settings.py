@@ -17,6 +17,7 @@ from duequeue.stores.url_parts import (
 PORT = 6379
 SENTINEL_PORT = 26379
 DEFAULT_POOL_SIZE = 10
+DEFAULT_USER = "default"  # as whom Redis logs in a client that names nobody
 MOST_SHARDS = 256
 
 OWN_OPTIONS = {
@@ -111,9 +112,13 @@ class RedisSettings:
 
     @cached_property
     def place(self) -> str:
-        """A name that is equal in this process for URLs that mean the same keys."""
+        """A name that is equal in this process for URLs that mean the same keys and user.
+
+        Queues that share connections for wake-ups have it in common, and so the rights of a user.
+        """
+        user = self.credentials.username or DEFAULT_USER
         parts = "" if self.shards == 1 else f" in {self.shards} shards"
-        return f"redis {self.way.value} {self.address}{parts}"
+        return f"redis {self.way.value} {user}@{self.address}{parts}"
 
     def clean(self, text: str) -> str:
         """Replace the passwords in a driver's message by asterisks."""

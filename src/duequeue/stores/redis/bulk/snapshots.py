@@ -21,7 +21,7 @@ from duequeue.port.bulk import (
     SnapshotQuery,
 )
 from duequeue.port.store import Steps
-from duequeue.stores.redis.calling import MOST_AT_ONCE, Caller
+from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
 from duequeue.stores.redis.commands import Script, Word
 from duequeue.stores.redis.keys import KINDS, QueueKeys
 from duequeue.stores.redis.packing import stored
@@ -97,10 +97,12 @@ class RedisSnapshots:
     def _select(
         self, session: RedisSession, caller: Caller, keys: list[str], query: SnapshotQuery
     ) -> Iterator[MessageRow]:
-        wanted = list(dict.fromkeys(keys))
-        for first in range(0, len(wanted), MOST_AT_ONCE):
-            words: list[Word] = [int(query.with_payload), *wanted[first : first + MOST_AT_ONCE]]
-            reply = session.run(partial(_one, caller.script("bulk/select", words)))
+        wanted, first = list(dict.fromkeys(keys)), 0
+        while first < len(wanted):
+            part = wanted[first : first + MOST_AT_ONCE]
+            words: list[Word] = [int(query.with_payload), MOST_BYTES, *part]
+            done, *reply = session.run(partial(_one, caller.script("bulk/select", words)))
+            first += int(done)
             yield from (row for _, row in _parsed(reply, with_payload=query.with_payload))
 
 

@@ -9,7 +9,7 @@ local reply, from = {call('ZCOUNT', waiting, '-inf', now)}, '(' .. now
 while true do
   local due = call('ZRANGEBYSCORE', waiting, from, '(' .. till, 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if not due then return reply end
-  local bucket = math.floor((due - begins_at) / length)  -- the caller sees to it that length > 0
+  local bucket = math.floor((due - begins_at) / length)
   local ends = math.min(begins_at + (bucket + 1) * length, tonumber(till))
   local before = format('(%d', ends)
   reply[#reply + 1] = bucket
