@@ -97,6 +97,21 @@ def test_an_update_revokes_the_lease(http: httpx.Client, path: str) -> None:
     assert second["payload"] == 2
 
 
+@pytest.mark.parametrize("action", ["ack", "response", "release", "bury", "extend"])
+@pytest.mark.parametrize("is_old_first", [True, False])
+def test_an_old_token_loses_beside_the_one_that_holds_the_message(
+    http: httpx.Client, path: str, action: str, *, is_old_first: bool
+) -> None:
+    offer(http, path, "a")
+    (old,) = poll(http, path)["deliveries"]
+    settle(http, path, release=[{"token": old["token"]}])
+    (new,) = poll(http, path)["deliveries"]
+    tokens = [old["token"], new["token"]] if is_old_first else [new["token"], old["token"]]
+    named = tokens if action == "ack" else [{"token": token} for token in tokens]
+    settled = settle(http, path, **{action: named})
+    assert settled == {old["token"]: "lost", new["token"]: "won"}
+
+
 def test_poll_settles_in_the_same_request(http: httpx.Client, path: str) -> None:
     offer(http, path, "a")
     offer(http, path, "b")
