@@ -266,11 +266,15 @@ def test_too_many_waiters_are_refused() -> None:
         server.client() as http,
         ThreadPoolExecutor(1) as pool,
     ):
+        offer(http, "/v1/queues/q", "held")
+        token = poll(http, "/v1/queues/q")["deliveries"][0]["token"]
         waiting = pool.submit(lambda: poll(http, "/v1/queues/q", wait=20))
         until(lambda: server.service.live.waiters == 1)
-        refused = http.post("/v1/queues/q:poll", json={"wait": 5})
+        body = {"wait": 5, "settle": {"ack": [token]}}
+        refused = http.post("/v1/queues/q:poll", json=body)
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) > 0
+        assert settle(http, "/v1/queues/q", ack=[token]) == {token: "won"}
         assert http.post("/v1/queues/q:poll", json={}).status_code == 200
         offer(http, "/v1/queues/q", "a")
         assert len(waiting.result()["deliveries"]) == 1
