@@ -110,10 +110,12 @@ async def _unless_gone(
     finally:
         is_gone = gone.done()
         gone.cancel()
-    if is_gone and not exchange.service.live.draining:
-        await _give_back(queue, found)
-        raise ClientGone
-    return found
+    if not is_gone:
+        return found
+    await _give_back(queue, found)
+    if exchange.service.live.draining:
+        return []
+    raise ClientGone
 
 
 async def _give_back_later(queue: OpenQueue, polled: "asyncio.Task[Found]") -> None:
