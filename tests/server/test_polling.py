@@ -129,7 +129,7 @@ def test_poll_settles_in_the_same_request(http: httpx.Client, path: str) -> None
         ({"wait": "61s"}, "wait"),
         ({"wait": "x"}, "wait"),
         ({"lease": 0}, "lease"),
-        ({"settle": {"ack": ["x"]}}, "token"),
+        ({"settle": {"ack": ["x"]}}, "settle.ack[0]"),
         ({"settle": {"ack": [1]}}, "settle.ack[0]"),
     ],
 )

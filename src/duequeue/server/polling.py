@@ -86,7 +86,7 @@ async def _settled(exchange: Exchange, queue: OpenQueue, asked: wire.Poll) -> Ve
     if asked.settle is None:
         return {}
     exchange.check(Scope.SETTLE, queue.name)
-    return await settle(exchange, queue, asked.settle)
+    return await settle(exchange, queue, asked.settle, "settle.")
 
 
 def _wrap(context: Context[bytes]) -> "partial[LeasedMessage[bytes]]":

@@ -34,10 +34,13 @@ async def post(exchange: Exchange) -> None:
 
 
 async def settle(
-    exchange: Exchange, queue: OpenQueue, asked: wire.Settlement
+    exchange: Exchange, queue: OpenQueue, asked: wire.Settlement, place: str = ""
 ) -> dict[str, wire.Verdict]:
-    """Settle deliveries, and return for each token whether its lease still held."""
-    named = _named(asked)
+    """Settle deliveries, and return for each token whether its lease still held.
+
+    An error names the place of a token, which begins with `place`.
+    """
+    named = _named(asked, place)
     _check_tokens(named, exchange.service.limits.batch_messages)
     if not named:
         return {}
@@ -71,12 +74,12 @@ async def settle(
     return {token: "won" if token in won else "lost" for token in held}
 
 
-def _named(asked: wire.Settlement) -> list[tuple[str, str]]:
+def _named(asked: wire.Settlement, place: str) -> list[tuple[str, str]]:
     """Return each token, and its place in the request."""
-    named = [(token, f"ack[{number}]") for number, token in enumerate(asked.ack)]
+    named = [(token, f"{place}ack[{number}]") for number, token in enumerate(asked.ack)]
     for name in ("response", "extend", "release", "bury"):
         several = enumerate(getattr(asked, name))
-        named += [(each.token, f"{name}[{number}].token") for number, each in several]
+        named += [(each.token, f"{place}{name}[{number}].token") for number, each in several]
     return named
 
 
