@@ -90,3 +90,16 @@ def test_a_client_that_may_not_wait_is_not_listened_to_any_more() -> None:
         return sent[0]["status"], listening[-1].cancelled()
 
     assert asyncio.run(refused()) == (429, True)
+
+
+def test_a_queue_that_was_closed_hears_no_more_rings() -> None:
+    async def close_and_ring() -> tuple[WakeUp, WakeUp]:
+        async with opened("memory:closed-wake-ups") as queue:
+            wake_ups, waiter = queue.wake_ups, Waiter("me")
+            before = wake_ups.since("", 0, waiter)
+        queue.context.bell.ring(1)
+        queue.context.awaited.ring(["a"])
+        return before, wake_ups.since("", 0, waiter)
+
+    before, after = asyncio.run(close_and_ring())
+    assert before == after

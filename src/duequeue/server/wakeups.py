@@ -71,6 +71,11 @@ class WakeUps:
         context.bell.inform(self._on_ring)
         context.awaited.inform(self._on_answer)
 
+    def close(self) -> None:
+        """Hear no more rings, because the bells outlive a queue that others have open too."""
+        self._context.bell.stop_informing(self._on_ring)
+        self._context.awaited.stop_informing(self._on_answer)
+
     @contextmanager
     def heard_by(self, waiter: Waiter) -> Iterator[None]:
         """Wake a client for every ring from now on, so that it misses none after a look."""
