@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from duequeue import Queue
-from duequeue.server import app_for
+from duequeue.contract.stage import until
+from duequeue.server import Limits, app_for
 from tests.server.served import Served, served
 from tests.server.test_polling import poll
 
@@ -148,3 +149,16 @@ def test_crons_survive_a_restart_and_reach_other_servers(tmp_path: Path) -> None
 def look(server: Served) -> None:
     """Have a server look for what others have defined, as it does every few seconds."""
     server.call(server.service.crons.look)
+
+
+def test_a_list_of_crons_opens_few_queues_at_a_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'q.db'}"
+    for number in range(5):
+        with Queue.open(url, f"q{number}") as queue:
+            queue.cron.install_periodic_tick(f"c{number}", timedelta(hours=1), 1)
+    with served(app_for(url, limits=Limits(open_queues=2))) as server, server.client() as http:
+        shown = http.get("/v1/crons").json()["crons"]
+        assert [each["queue"] for each in shown] == [f"q{number}" for number in range(5)]
+        until(lambda: len(server.service.queues.opened) <= 2)
+        assert http.get("/v1/crons/c4").json()["queue"] == "q4"
+        until(lambda: len(server.service.queues.opened) <= 2)
