@@ -158,6 +158,16 @@ def opened(server: Served, name: str) -> list[OpenQueue]:
 def test_a_request_that_is_cut_off_does_nothing(
     server: Served, http: httpx.Client, path: str
 ) -> None:
+    before = cut_off(http)
     connection = send(server, f"PUT {path}/messages/a HTTP/1.1", b'"half', length=100)
     connection.close()
+    until(lambda: cut_off(http) == before + 1)
     assert http.get(path).json()["total"] == 0
+
+
+def cut_off(http: httpx.Client) -> int:
+    """Return how many uploads of a payload the server has given up."""
+    labels = 'method="PUT",route="/v1/queues/{queue}/messages/{key}",code="499"'
+    begin = f"duequeue_http_request_duration_seconds_count{{{labels}}} "
+    lines = http.get("/metrics").text.splitlines()
+    return sum(int(each.removeprefix(begin)) for each in lines if each.startswith(begin))

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -190,9 +189,8 @@ def test_a_waiting_poll_gets_the_message_when_it_is_offered(
 
 def test_a_waiting_poll_sleeps_until_the_message_is_due(http: httpx.Client, path: str) -> None:
     offer(http, path, "a", delay="400ms")
-    began = monotonic()
-    (found,) = poll(http, path, wait="20s")["deliveries"]
-    assert monotonic() - began < 10
+    # This is longer than the client waits for an answer.
+    (found,) = poll(http, path, wait="60s")["deliveries"]
     due, delivered = (datetime.fromisoformat(found[each]) for each in ("due_at", "delivered_at"))
     assert delivered >= due
 
