@@ -5,15 +5,13 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from traceback import format_tb
 from typing import Any
 
 from duequeue.errors import DueQueueError
-from duequeue.flows.burials import CHUNK
+from duequeue.flows.burials import first_chunk, revive_chunk
 from duequeue.flows.listing import selection_of, still_matches
 from duequeue.instants import instant_text
-from duequeue.port.listing import BEFORE_ALL, BurialId, BurialSelection
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.problems import not_found
@@ -143,16 +141,11 @@ async def dropping(queue: OpenQueue, filters: Mapping[str, Any]) -> AsyncIterato
 
 
 async def reviving(queue: OpenQueue, reason: str, due_at: int, now: int) -> AsyncIterator[int]:
-    """Put burials back, but none that come later, since messages may be buried again."""
+    """Put burials back, chunk by chunk."""
     context = queue.context
-    until = await queue.drive(context.run_long(context.store.burials.last))
-    after: BurialId | None = BEFORE_ALL if until else None
-    while after is not None and until is not None:
-        chunk = BurialSelection(CHUNK, after, until, reason)
-        revive = partial(context.store.burials.revive_all, chunk, due_at, now)
-        revived, after = await queue.drive(context.run_long(revive))
-        if revived:
-            await queue.drive(context.announce(due_at, now))
+    chunk = await queue.drive(first_chunk(context, reason))
+    while chunk is not None:
+        revived, chunk = await queue.drive(revive_chunk(context, chunk, due_at, now))
         yield revived
 
 
