@@ -7,8 +7,12 @@ import httpx
 import pytest
 
 from duequeue.contract.stage import until
+from duequeue.server.operations import dropping
+from tests.server.served import Served
 from tests.server.test_messages import offer
 from tests.server.test_polling import poll, settle
+
+HOUR = timedelta(hours=1)
 
 
 def bury(http: httpx.Client, path: str, key: str, reason: str = "broken") -> None:
@@ -113,3 +117,23 @@ def test_an_operation_can_be_cancelled(http: httpx.Client, path: str) -> None:
     assert ended["state"] == "cancelled"
     assert http.get(path).json()["total"] == 1000 - ended["done"] > 0
     assert http.get("/v1/operations/none").status_code == 404
+
+
+def test_a_message_that_no_longer_matches_the_filter_is_not_dropped(
+    server: Served, http: httpx.Client, path: str, name: str
+) -> None:
+    now = datetime.now(UTC)
+    for key in "abcd":
+        offer(http, path, key)
+    (queue,) = [each for each in server.service.queues.opened if each.name == name]
+
+    async def drop_while_others_offer() -> list[int]:
+        filters = {"state": "due", "prefix": None, "due_from": None, "due_to": now + HOUR}
+        work = dropping(queue, filters)
+        done = [await anext(work)]
+        await queue.queue.offer("b", b"2", 2 * HOUR)
+        await queue.queue.drop("c")
+        return [*done, *[each async for each in work]]
+
+    assert server.call(drop_while_others_offer) == [1, 0, 0, 1]
+    assert http.get(f"{path}/messages/b").json()["payload"] == 2

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from duequeue import Queue
-from duequeue.server import app_for
+from duequeue.contract.stage import until
+from duequeue.server import Limits, app_for
 from duequeue.server.cron_keeper import CronKeeper
 from tests.server.served import Served, served
 from tests.server.test_polling import poll
@@ -169,3 +170,16 @@ def test_a_look_for_crons_that_fails_logs_no_secret(caplog: pytest.LogCaptureFix
     asyncio.run(run())
     assert "could not look for crons: unexpected RuntimeError at test_crons.py:" in caplog.text
     assert "a secret" not in caplog.text
+
+
+def test_a_list_of_crons_opens_few_queues_at_a_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'q.db'}"
+    for number in range(5):
+        with Queue.open(url, f"q{number}") as queue:
+            queue.cron.install_periodic_tick(f"c{number}", timedelta(hours=1), 1)
+    with served(app_for(url, limits=Limits(open_queues=2))) as server, server.client() as http:
+        shown = http.get("/v1/crons").json()["crons"]
+        assert [each["queue"] for each in shown] == [f"q{number}" for number in range(5)]
+        until(lambda: len(server.service.queues.opened) <= 2)
+        assert http.get("/v1/crons/c4").json()["queue"] == "q4"
+        until(lambda: len(server.service.queues.opened) <= 2)

@@ -1,13 +1,17 @@
 """Clients that go away in the middle."""
 
+import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
+import pytest
 
 from duequeue import Queue
 from duequeue.contract.stage import until
+from duequeue.server import app_for
 from duequeue.server.queues import OpenQueue
 from tests.server.served import Served
 from tests.server.test_messages import offer
@@ -52,6 +56,45 @@ def test_what_was_leased_for_a_client_that_went_away_comes_back(
     until(lambda: http.get(path).json()["due"] == 1)
     (found,) = poll(http, path)["deliveries"]
     assert found["attempt"] == 1
+
+
+@pytest.mark.parametrize("draining", [False, True])
+def test_a_client_that_leaves_while_its_messages_are_leased(*, draining: bool) -> None:
+    """They are given back, also by a server that is about to stop."""
+
+    async def leave() -> int:
+        service = app_for("memory:left", trusted=True)
+        queue = await service.queues.get("q", "json")
+        await queue.queue.offer("a", b"1")
+        service.live.draining = draining
+        bodies: list[Any] = [{"type": "http.request", "body": b'{"wait": 60}'}]
+        looking, left = asyncio.Event(), asyncio.Event()
+        perform = queue.perform
+
+        async def perform_as_the_client_leaves(action: Any) -> object:
+            looking.set()
+            await left.wait()
+            return await perform(action)
+
+        async def receive() -> Any:
+            if bodies:
+                return bodies.pop()
+            await looking.wait()
+            left.set()
+            return {"type": "http.disconnect"}
+
+        async def send(_: Any) -> None:
+            pass
+
+        queue.perform = perform_as_the_client_leaves
+        path = "/v1/queues/q:poll"
+        scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
+        await service(scope, receive, send)
+        due = (await queue.queue.stats()).due
+        await service.close()
+        return due
+
+    assert asyncio.run(leave()) == 1
 
 
 def test_a_message_given_back_wakes_another_waiter(
@@ -115,6 +158,16 @@ def opened(server: Served, name: str) -> list[OpenQueue]:
 def test_a_request_that_is_cut_off_does_nothing(
     server: Served, http: httpx.Client, path: str
 ) -> None:
+    before = cut_off(http)
     connection = send(server, f"PUT {path}/messages/a HTTP/1.1", b'"half', length=100)
     connection.close()
+    until(lambda: cut_off(http) == before + 1)
     assert http.get(path).json()["total"] == 0
+
+
+def cut_off(http: httpx.Client) -> int:
+    """Return how many uploads of a payload the server has given up."""
+    labels = 'method="PUT",route="/v1/queues/{queue}/messages/{key}",code="499"'
+    begin = f"duequeue_http_request_duration_seconds_count{{{labels}}} "
+    lines = http.get("/metrics").text.splitlines()
+    return sum(int(each.removeprefix(begin)) for each in lines if each.startswith(begin))

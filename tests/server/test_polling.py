@@ -4,7 +4,6 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -97,6 +96,21 @@ def test_an_update_revokes_the_lease(http: httpx.Client, path: str) -> None:
     assert second["payload"] == 2
 
 
+@pytest.mark.parametrize("action", ["ack", "response", "release", "bury", "extend"])
+@pytest.mark.parametrize("is_old_first", [True, False])
+def test_an_old_token_loses_beside_the_one_that_holds_the_message(
+    http: httpx.Client, path: str, action: str, *, is_old_first: bool
+) -> None:
+    offer(http, path, "a")
+    (old,) = poll(http, path)["deliveries"]
+    settle(http, path, release=[{"token": old["token"]}])
+    (new,) = poll(http, path)["deliveries"]
+    tokens = [old["token"], new["token"]] if is_old_first else [new["token"], old["token"]]
+    named = tokens if action == "ack" else [{"token": token} for token in tokens]
+    settled = settle(http, path, **{action: named})
+    assert settled == {old["token"]: "lost", new["token"]: "won"}
+
+
 def test_poll_settles_in_the_same_request(http: httpx.Client, path: str) -> None:
     offer(http, path, "a")
     offer(http, path, "b")
@@ -114,7 +128,7 @@ def test_poll_settles_in_the_same_request(http: httpx.Client, path: str) -> None
         ({"wait": "61s"}, "wait"),
         ({"wait": "x"}, "wait"),
         ({"lease": 0}, "lease"),
-        ({"settle": {"ack": ["x"]}}, "token"),
+        ({"settle": {"ack": ["x"]}}, "settle.ack[0]"),
         ({"settle": {"ack": [1]}}, "settle.ack[0]"),
     ],
 )
@@ -175,9 +189,8 @@ def test_a_waiting_poll_gets_the_message_when_it_is_offered(
 
 def test_a_waiting_poll_sleeps_until_the_message_is_due(http: httpx.Client, path: str) -> None:
     offer(http, path, "a", delay="400ms")
-    began = monotonic()
-    (found,) = poll(http, path, wait="20s")["deliveries"]
-    assert monotonic() - began < 10
+    # This is longer than the client waits for an answer.
+    (found,) = poll(http, path, wait="60s")["deliveries"]
     due, delivered = (datetime.fromisoformat(found[each]) for each in ("due_at", "delivered_at"))
     assert delivered >= due
 
@@ -251,11 +264,15 @@ def test_too_many_waiters_are_refused() -> None:
         server.client() as http,
         ThreadPoolExecutor(1) as pool,
     ):
+        offer(http, "/v1/queues/q", "held")
+        token = poll(http, "/v1/queues/q")["deliveries"][0]["token"]
         waiting = pool.submit(lambda: poll(http, "/v1/queues/q", wait=20))
         until(lambda: server.service.live.waiters == 1)
-        refused = http.post("/v1/queues/q:poll", json={"wait": 5})
+        body = {"wait": 5, "settle": {"ack": [token]}}
+        refused = http.post("/v1/queues/q:poll", json=body)
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) > 0
+        assert settle(http, "/v1/queues/q", ack=[token]) == {token: "won"}
         assert http.post("/v1/queues/q:poll", json={}).status_code == 200
         offer(http, "/v1/queues/q", "a")
         assert len(waiting.result()["deliveries"]) == 1

@@ -1,8 +1,11 @@
 """Streams of lines that fail half way, or that never say anything."""
 
+import asyncio
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -56,3 +59,39 @@ def test_a_bad_line_after_empty_ones_has_its_own_number(http: httpx.Client, path
         answer = http.post(f"{path}/messages", content=lines, headers=HEADERS)
         assert answer.json()["argument"].startswith("line 5.")
         assert answer.json()["offered"] == 0
+
+
+class Chunk(bytes):
+    """A part of a body that notes how much is copied when it is added to other bytes."""
+
+    copied = 0
+
+    def __radd__(self, begun: object) -> object:
+        if isinstance(begun, bytes):
+            Chunk.copied += len(begun)
+        return NotImplemented
+
+
+def test_a_long_line_is_not_copied_for_each_of_its_chunks() -> None:
+    body = b'{"key":"a","payload":"' + b"x" * 10_000 + b'"}\n{"key":"b"}\n\n{"key":"c"}'
+    chunks = [Chunk(body[place : place + 7]) for place in range(0, len(body), 7)]
+
+    async def offer() -> list[str]:
+        service = app_for("memory:long-line", trusted=True)
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"content-type", b"application/x-ndjson")]
+        scope = {"type": "http", "method": "POST", "path": f"{PATH}/messages", "query_string": b""}
+        await service({**scope, "headers": headers}, receive, send)
+        await service.close()
+        outcomes: list[str] = json.loads(sent[1]["body"])["outcomes"]
+        return outcomes
+
+    assert asyncio.run(offer()) == ["created"] * 3
+    assert Chunk.copied < len(body)

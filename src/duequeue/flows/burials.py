@@ -77,19 +77,33 @@ def _revive(
 
 
 def _revive_all(context: Context[T], reason: str, due_at: int, now: int) -> Flow[int]:
-    """Revive in chunks, but no burials that come later, since messages may be buried again."""
     total = 0
-    until = yield from context.run_long(context.store.burials.last)
-    after: BurialId | None = BEFORE_ALL if until else None
-    while after is not None and until is not None:
-        chunk = BurialSelection(CHUNK, after, until, reason)
-        revived, after = yield from context.run_long(
-            partial(context.store.burials.revive_all, chunk, due_at, now)
-        )
-        if revived:
-            yield from context.announce(due_at, now)
+    chunk = yield from first_chunk(context, reason)
+    while chunk is not None:
+        revived, chunk = yield from revive_chunk(context, chunk, due_at, now)
         total += revived
     return total
+
+
+def first_chunk(context: Context[T], reason: str) -> Flow[BurialSelection | None]:
+    """Return the first burials to revive, if any.
+
+    It and its successors end with the last burial of now, since messages may be buried again.
+    """
+    until = yield from context.run_long(context.store.burials.last)
+    return None if until is None else BurialSelection(CHUNK, BEFORE_ALL, until, reason)
+
+
+def revive_chunk(
+    context: Context[T], chunk: BurialSelection, due_at: int, now: int
+) -> Flow[tuple[int, BurialSelection | None]]:
+    """Put a chunk of burials back, and return how many, and the next chunk, if there is one."""
+    revived, last = yield from context.run_long(
+        partial(context.store.burials.revive_all, chunk, due_at, now)
+    )
+    if revived:
+        yield from context.announce(due_at, now)
+    return revived, None if last is None else chunk._replace(after=last)
 
 
 def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T]:

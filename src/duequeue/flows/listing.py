@@ -28,15 +28,35 @@ def list_page(  # noqa: PLR0917 - the arguments of the faces, in their order
     limit: int,
 ) -> Flow[Page[T]]:
     """List one page."""
-    selection = Selection(
+    selection = selection_of(state, prefix, due_from, due_to, limit)
+    place = None if after is None else place_of(context, after)
+    return _list_page(context, selection._replace(after=place))
+
+
+def selection_of(
+    state: State | str | None,
+    prefix: str | None,
+    due_from: datetime | None,
+    due_to: datetime | None,
+    limit: int = LONGEST_PAGE,
+) -> Selection:
+    """Return the messages that match these filters, or raise for a filter that is not valid."""
+    return Selection(
         limit=_checked_length(limit),
         state=None if state is None else _checked_state(state),
         prefix="" if prefix is None else checked_prefix(prefix),
         due_from=FIRST if due_from is None else to_millis(due_from, "due_from"),
         due_to=LAST + 1 if due_to is None else to_millis(due_to, "due_to"),
-        after=None if after is None else place_of(context, after),
     )
-    return _list_page(context, selection)
+
+
+def still_matches(context: Context[T], key: str, selection: Selection) -> Flow[bool]:
+    """Return whether a key that was listed has a message that matches the filters now."""
+    found = yield from context.run(partial(context.store.read, key))
+    if not isinstance(found, StoredMessage):
+        return False
+    window = selection.window(context.now())
+    return window.has(Place(found.due_at, LAST), found.leased_until)
 
 
 def state_of(found: StoredMessage, now: int) -> State:

@@ -96,6 +96,7 @@ class Service:
         self._background: set[asyncio.Task[None]] = set()
         self._push = push
         self._pushing = AsyncExitStack()
+        self._is_hurried = False
 
     async def __call__(self, scope: Scoped, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the lifespan of the server."""
@@ -132,10 +133,15 @@ class Service:
         self.crons.start()
         if self._push is not None:
             store = self.queues.settings.store_settings
-            await self._pushing.enter_async_context(self._push.running(store))
+            running = self._push.running(store, lambda: self._is_hurried)
+            await self._pushing.enter_async_context(running)
 
-    async def close(self) -> None:
-        """Wake everybody who waits, end what runs in the background, and close the queues."""
+    async def close(self, *, at_once: bool = False) -> None:
+        """Wake everybody who waits, end what runs in the background, and close the queues.
+
+        `at_once` cancels the callbacks that still run, so that their messages come again.
+        """
+        self._is_hurried = at_once
         self.live.drain()
         await self._pushing.aclose()
         await self.crons.close()

@@ -34,22 +34,19 @@ async def put(exchange: Exchange) -> None:
     name = exchange.path["name"]
     await exchange.service.crons.define(name, definition)
     queue = await exchange.use(definition.queue, create=True)
-    await exchange.answer(_shown(exchange, queue, await _status(queue, name)))
+    await exchange.answer(_shown(exchange, queue.name, await _status(queue, name)))
 
 
 async def list_all(exchange: Exchange) -> None:
     """List the crons of the queues that the token may see."""
-    only = exchange.query.get("queue")
-    shown: list[wire.CronStatus] = []
-    for queue in await _queues(exchange, Scope.READ, only):
-        shown += [_shown(exchange, queue, each) for each in await queue.queue.cron.list()]
-    await exchange.answer(wire.CronList(shown))
+    found = await _installed(exchange, Scope.READ)
+    await exchange.answer(wire.CronList([_shown(exchange, *each) for each in found]))
 
 
 async def read(exchange: Exchange) -> None:
     """Show one cron."""
     queue, status = await _find(exchange, Scope.READ)
-    await exchange.answer(_shown(exchange, queue, status))
+    await exchange.answer(_shown(exchange, queue.name, status))
 
 
 async def remove(exchange: Exchange) -> None:
@@ -99,22 +96,31 @@ async def next_ticks(exchange: Exchange) -> None:
 
 async def _find(exchange: Exchange, scope: Scope) -> tuple[OpenQueue, CronStatus]:
     """Return the cron that the path names, in the only queue that has it."""
-    name, only = exchange.path["name"], exchange.query.get("queue")
-    found = [
-        (queue, status)
-        for queue in await _queues(exchange, scope, only)
-        for status in await queue.queue.cron.list()
-        if status.prefix == name
-    ]
+    name = exchange.path["name"]
+    found = [each for each in await _installed(exchange, scope) if each[1].prefix == name]
     if not found:
         raise not_found("there is no cron with this name in the queues that the token may use")
     if len(found) > 1:
-        names = ", ".join(repr(queue.name) for queue, _ in found)
+        names = ", ".join(repr(queue) for queue, _ in found)
         raise invalid("queue", f"several queues have a cron with this name: {names}")
-    return found[0]
+    queue, status = found[0]
+    return await exchange.use(queue, create=True), status
 
 
-async def _queues(exchange: Exchange, scope: Scope, only: str | None) -> list[OpenQueue]:
+async def _installed(exchange: Exchange, scope: Scope) -> list[tuple[str, CronStatus]]:
+    """Return the crons of the queues that the token may use, and the names of these queues.
+
+    One queue after the other is opened, because there may be more than can be open at a time.
+    """
+    queues = exchange.service.queues
+    found: list[tuple[str, CronStatus]] = []
+    for name in await _queue_names(exchange, scope, exchange.query.get("queue")):
+        async with queues.using(name, JSON) as queue:
+            found += [(name, each) for each in await queue.queue.cron.list()]
+    return found
+
+
+async def _queue_names(exchange: Exchange, scope: Scope, only: str | None) -> list[str]:
     known = {
         name
         for name, type_name in await exchange.service.queues.kinds()
@@ -123,11 +129,7 @@ async def _queues(exchange: Exchange, scope: Scope, only: str | None) -> list[Op
     if only is not None:
         exchange.check(scope, checked_name(only))
         known &= {only}
-    return [
-        await exchange.use(each, create=True)
-        for each in sorted(known)
-        if exchange.grant.allows(scope, each)
-    ]
+    return [each for each in sorted(known) if exchange.grant.allows(scope, each)]
 
 
 async def _status(queue: OpenQueue, name: str) -> CronStatus:
@@ -137,16 +139,16 @@ async def _status(queue: OpenQueue, name: str) -> CronStatus:
     raise not_found("another request has removed the cron in the meantime")
 
 
-def _shown(exchange: Exchange, queue: OpenQueue, status: CronStatus) -> wire.CronStatus:
+def _shown(exchange: Exchange, queue: str, status: CronStatus) -> wire.CronStatus:
     return wire.CronStatus(
         name=status.prefix,
-        queue=queue.name,
+        queue=queue,
         schedule=status.schedule,
         paused=status.paused,
         next_tick=instant_text_or_none(status.next_tick),
         last_tick=instant_text_or_none(status.last_tick),
         generation=status.generation,
-        defined_here=exchange.service.crons.is_defined(queue.name, status.prefix),
+        defined_here=exchange.service.crons.is_defined(queue, status.prefix),
     )
 
 

@@ -1,7 +1,6 @@
 """The messages of a queue: list, read, drop, reschedule."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from duequeue.instants import instant_text
@@ -57,9 +56,9 @@ async def drop_many(exchange: Exchange) -> None:
         return
     if not filters:
         raise invalid("confirm", "give a filter, or confirm=<the queue's name> to drop everything")
-    list_messages = partial(queue.queue.list, **_filters(exchange))
-    await list_messages(limit=1)  # raises if a filter is not valid
-    operation = exchange.service.operations.start(queue, "drop", dropping(queue, list_messages))
+    asked = _filters(exchange)
+    await queue.queue.list(**asked, limit=1)  # raises if a filter is not valid
+    operation = exchange.service.operations.start(queue, "drop", dropping(queue, asked))
     await exchange.answer(operation.status(), status=202)
 
 

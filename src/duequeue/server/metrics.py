@@ -83,12 +83,13 @@ class Meter:
         if monotonic() < self._counted_at + COUNT_EVERY_SECONDS:
             return
         self._counted_at = monotonic()
-        self._stats = {}
+        counted: dict[str, tuple[str, QueueStats]] = {}
         for queue in queues.opened:
             try:
-                self._stats[queue.kind] = (_labels_of(queue), await queue.queue.stats())
+                counted[queue.kind] = (_labels_of(queue), await queue.queue.stats())
             except DueQueueError:
                 continue  # the readiness check reports it
+        self._stats = counted  # at once, because other requests read it meanwhile
 
     def _lines(self, live: Live) -> Iterator[str]:
         yield "# TYPE duequeue_build_info gauge"

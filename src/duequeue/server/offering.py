@@ -182,9 +182,13 @@ def _line_message(line: bytes, type_name: str, number: int) -> Message[bytes]:
 async def _lines(exchange: Exchange) -> AsyncIterator[tuple[int, bytes]]:
     """Cut the body into lines as it comes, and number them; empty lines are left out."""
     limits = exchange.service.limits
-    begun, number = b"", 0
+    begun, number = bytearray(), 0
     async for chunk in exchange.chunks():
-        *whole, begun = (begun + chunk).split(b"\n")
+        begun += chunk
+        whole: list[bytes] = []
+        if b"\n" in chunk:  # a long line must not be copied for each of its chunks
+            *whole, rest = bytes(begun).split(b"\n")
+            begun = bytearray(rest)
         for line in whole:
             number += 1
             if number > limits.stream_messages:
@@ -194,7 +198,7 @@ async def _lines(exchange: Exchange) -> AsyncIterator[tuple[int, bytes]]:
         if len(begun) > limits.body_bytes:
             raise too_large(f"a line may have at most {limits.body_bytes} bytes")
     if begun.strip():
-        yield number + 1, begun
+        yield number + 1, bytes(begun)
 
 
 ROUTES = (

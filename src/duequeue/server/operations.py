@@ -3,16 +3,15 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from traceback import format_tb
+from typing import Any
 
 from duequeue.errors import DueQueueError
-from duequeue.flows.burials import CHUNK
+from duequeue.flows.burials import first_chunk, revive_chunk
+from duequeue.flows.listing import selection_of, still_matches
 from duequeue.instants import instant_text
-from duequeue.message import Page
-from duequeue.port.listing import BEFORE_ALL, BurialId, BurialSelection
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.problems import not_found
@@ -127,31 +126,26 @@ class Operations:
         await asyncio.gather(*(operation.task for operation in self._all.values()))
 
 
-async def dropping(
-    queue: OpenQueue, list_messages: Callable[..., Awaitable[Page[bytes]]]
-) -> AsyncIterator[int]:
-    """Drop the messages that a listing finds, page by page."""
+async def dropping(queue: OpenQueue, filters: Mapping[str, Any]) -> AsyncIterator[int]:
+    """Drop the messages that match filters, page by page, unless an update has changed that."""
+    selection = selection_of(**filters)
     cursor: str | None = None
     while True:
-        page = await list_messages(after=cursor, limit=PAGE)
+        page = await queue.queue.list(**filters, after=cursor, limit=PAGE)
         for message in page.messages:
-            yield int(await queue.queue.drop(message.key))
+            is_meant = await queue.drive(still_matches(queue.context, message.key, selection))
+            yield int(is_meant and await queue.queue.drop(message.key))
         cursor = page.next
         if cursor is None:
             return
 
 
 async def reviving(queue: OpenQueue, reason: str, due_at: int, now: int) -> AsyncIterator[int]:
-    """Put burials back, but none that come later, since messages may be buried again."""
+    """Put burials back, chunk by chunk."""
     context = queue.context
-    until = await queue.drive(context.run_long(context.store.burials.last))
-    after: BurialId | None = BEFORE_ALL if until else None
-    while after is not None and until is not None:
-        chunk = BurialSelection(CHUNK, after, until, reason)
-        revive = partial(context.store.burials.revive_all, chunk, due_at, now)
-        revived, after = await queue.drive(context.run_long(revive))
-        if revived:
-            await queue.drive(context.announce(due_at, now))
+    chunk = await queue.drive(first_chunk(context, reason))
+    while chunk is not None:
+        revived, chunk = await queue.drive(revive_chunk(context, chunk, due_at, now))
         yield revived
 
 

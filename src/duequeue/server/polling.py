@@ -30,6 +30,7 @@ from duequeue.server.tokens import Scope
 
 _PREFER_WAIT = re.compile(rb"\bwait\s*=\s*(\d{1,4})\b")
 Found = list[LeasedMessage[bytes]]
+Verdicts = dict[str, wire.Verdict]
 
 
 async def post(exchange: Exchange) -> None:
@@ -45,11 +46,11 @@ async def post(exchange: Exchange) -> None:
     context = queue.context
     if lease is not None:
         context = replace(context, lease=positive_millis(lease, "lease"))
-    settled: dict[str, wire.Verdict] = {}
-    if asked.settle is not None:
-        exchange.check(Scope.SETTLE, queue.name)
-        settled = await settle(exchange, queue, asked.settle)
-    found = await _poll(exchange, queue, context, asked.limit, wait)
+    if wait and asked.limit:
+        settled, found = await _wait_for_messages(exchange, queue, context, asked, wait)
+    else:
+        settled = await _settled(exchange, queue, asked)
+        found = await queue.drive(polling.try_poll_many(context, _wrap(context), asked.limit))
     most = limits.poll_bytes if asked.max_bytes is None else asked.max_bytes
     found = await _within_bytes(queue, found, min(most, limits.poll_bytes))
     form = exchange.answer_format
@@ -69,18 +70,27 @@ def _wait(exchange: Exchange, asked: wire.Poll) -> timedelta:
     return wait
 
 
-async def _poll(
-    exchange: Exchange, queue: OpenQueue, context: Context[bytes], limit: int, wait: timedelta
-) -> Found:
-    wrap = partial(LeasedMessage, context.name)
-    if not wait or not limit:
-        found: Found = await queue.drive(polling.try_poll_many(context, wrap, limit))
-    else:
-        flow = PollFlow(queue.perform, queue.lookouts, wait.total_seconds())
-        with exchange.service.live.waiting(flow, exchange.grant):
-            polled = flow.run(polling.poll_many(context, wrap, limit, wait))
-            found = await _unless_gone(exchange, queue, asyncio.create_task(polled), flow)
-    return found
+async def _wait_for_messages(
+    exchange: Exchange, queue: OpenQueue, context: Context[bytes], asked: wire.Poll, wait: timedelta
+) -> tuple[Verdicts, Found]:
+    flow = PollFlow(queue.perform, queue.lookouts, wait.total_seconds())
+    # A request that may not wait is refused here, before it has settled anything.
+    with exchange.service.live.waiting(flow, exchange.grant):
+        settled = await _settled(exchange, queue, asked)
+        polled = flow.run(polling.poll_many(context, _wrap(context), asked.limit, wait))
+        found = await _unless_gone(exchange, queue, asyncio.create_task(polled), flow)
+    return settled, found
+
+
+async def _settled(exchange: Exchange, queue: OpenQueue, asked: wire.Poll) -> Verdicts:
+    if asked.settle is None:
+        return {}
+    exchange.check(Scope.SETTLE, queue.name)
+    return await settle(exchange, queue, asked.settle, "settle.")
+
+
+def _wrap(context: Context[bytes]) -> "partial[LeasedMessage[bytes]]":
+    return partial(LeasedMessage, context.name)
 
 
 async def _unless_gone(
@@ -100,10 +110,12 @@ async def _unless_gone(
     finally:
         is_gone = gone.done()
         gone.cancel()
-    if is_gone and not exchange.service.live.draining:
-        await _give_back(queue, found)
-        raise ClientGone
-    return found
+    if not is_gone:
+        return found
+    await _give_back(queue, found)
+    if exchange.service.live.draining:
+        return []
+    raise ClientGone
 
 
 async def _give_back_later(queue: OpenQueue, polled: "asyncio.Task[Found]") -> None:

@@ -71,15 +71,24 @@ async def wait(exchange: Exchange) -> None:
         raise Problem(403, "forbidden", "this queue belongs to the server itself")
     queue = await exchange.use(given.queue, given.type_name, create=True)
     waiter = Waiter(given.sender, answers_only=not polls)
-    found = queue.wake_ups.since(given.source, given.heard, waiter)
-    if not found.rang and not found.answered:
-        gone = asyncio.ensure_future(exchange.receive())
-        gone.add_done_callback(lambda _: waiter.stop())
-        with exchange.service.live.waiting(waiter, exchange.grant):
-            await queue.wake_ups.wait(waiter, min(given.seconds, LONGEST_WAIT))
-        gone.cancel()
+    with queue.wake_ups.heard_by(waiter):
         found = queue.wake_ups.since(given.source, given.heard, waiter)
+        if not found.rang and not found.answered:
+            await _wait_for_a_ring(exchange, queue, waiter, given.seconds)
+            found = queue.wake_ups.since(given.source, given.heard, waiter)
     await exchange.send_bytes(remote.encode(found), MSGPACK.content_type)
+
+
+async def _wait_for_a_ring(
+    exchange: Exchange, queue: OpenQueue, waiter: Waiter, seconds: float
+) -> None:
+    gone = asyncio.ensure_future(exchange.receive())
+    gone.add_done_callback(lambda _: waiter.stop())
+    try:
+        with exchange.service.live.waiting(waiter, exchange.grant):
+            await queue.wake_ups.wait(waiter, min(seconds, LONGEST_WAIT))
+    finally:
+        gone.cancel()
 
 
 async def _run(

@@ -109,6 +109,12 @@ class OpenQueue:
         """Run a flow on this queue."""
         return await drive_async(flow, self.perform)
 
+    async def close(self) -> None:
+        """Close the queue, and give its connections back."""
+        if "wake_ups" in vars(self):
+            self.wake_ups.close()
+        await self.queue.close()
+
 
 class Queues:
     """Opens queues when they are first asked for, and closes those that were not used for long."""
@@ -202,7 +208,7 @@ class Queues:
         for task in tasks:
             await asyncio.wait([task])
             if not _has_failed(task):
-                await task.result().queue.close()
+                await task.result().close()
         if self._session is not None:
             session, self._session, self._starting = self._session, None, None
             await session.close()
@@ -255,7 +261,7 @@ class Queues:
             if task.done() and (_has_failed(task) or task.result().users == 0):
                 del self._open[place]
                 if not _has_failed(task):
-                    await task.result().queue.close()
+                    await task.result().close()
 
 
 def _has_failed(task: "asyncio.Task[Any]") -> bool:

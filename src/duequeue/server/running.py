@@ -47,14 +47,14 @@ class DrainingServer(uvicorn.Server):
     async def run_until_stopped(
         self, listener: socket.socket, on_listening: Callable[[], None]
     ) -> None:
-        """Serve until SIGTERM or SIGINT; a second signal ends open requests too."""
+        """Serve until SIGTERM or SIGINT; a second signal ends open requests and callbacks too."""
         try:
             await self._service.start()
             with answered_in_the_loop_by(self.stop):
                 on_listening()
                 await self._serve([listener])
         finally:
-            await self._service.close()
+            await self._service.close(at_once=self.force_exit)
 
     def stop(self) -> None:
         """Wake those who wait, let requests in flight end, and accept no more."""

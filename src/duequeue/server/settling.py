@@ -1,7 +1,8 @@
 """`:settle`: acks, extensions, releases and burials of deliveries, many in one request."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
 from duequeue.drive.actions import Flow
 from duequeue.errors import StoreUnavailable
@@ -21,6 +22,8 @@ from duequeue.server.routing import Route
 from duequeue.server.times import read_duration
 from duequeue.server.tokens import Scope
 
+T = TypeVar("T")
+
 
 async def post(exchange: Exchange) -> None:
     """Settle deliveries."""
@@ -31,10 +34,13 @@ async def post(exchange: Exchange) -> None:
 
 
 async def settle(
-    exchange: Exchange, queue: OpenQueue, asked: wire.Settlement
+    exchange: Exchange, queue: OpenQueue, asked: wire.Settlement, place: str = ""
 ) -> dict[str, wire.Verdict]:
-    """Settle deliveries, and return for each token whether its lease still held."""
-    named = _named(asked)
+    """Settle deliveries, and return for each token whether its lease still held.
+
+    An error names the place of a token, which begins with `place`.
+    """
+    named = _named(asked, place)
     _check_tokens(named, exchange.service.limits.batch_messages)
     if not named:
         return {}
@@ -44,42 +50,36 @@ async def settle(
         for each in asked.extend
         if each.lease is not None
     }
-    delays = {
-        each.token: delay_millis(read_duration(each.delay, "delay")) for each in asked.release
-    }
-    won: set[str] = set()
     context = queue.context
+    acks = {token: held[token].lease for token in asked.ack}
     answers = {each.token: _answer(context, held[each.token], each) for each in asked.response}
-    if asked.ack:
-        flow = _ack(context, [held[token].lease for token in asked.ack])
-        won |= _winners(asked.ack, held, await queue.drive(flow))
-    if asked.response:
-        flow = store_answers(context, list(answers.values()), context.now())
-        won |= _winners(answers, held, await queue.drive(flow))
-    if asked.release:
-        flow = _release(context, {held[token].lease: delay for token, delay in delays.items()})
-        won |= _winners(delays, held, await queue.drive(flow))
-    if asked.bury:
-        burials = [store.Burial(*held[each.token], storable(each.reason)) for each in asked.bury]
-        now = context.now()
-        flow = store_burials(context, burials, now)
-        won |= _winners((each.token for each in asked.bury), held, await queue.drive(flow))
-    by_span: dict[int, list[str]] = {}
+    delays = {
+        each.token: (held[each.token].lease, delay_millis(read_duration(each.delay, "delay")))
+        for each in asked.release
+    }
+    burials = {
+        each.token: store.Burial(*held[each.token], storable(each.reason)) for each in asked.bury
+    }
+    won = await _winners(queue, held, acks, partial(_ack, context))
+    won |= await _winners(queue, held, answers, partial(_store_answers, context))
+    won |= await _winners(queue, held, delays, partial(_release, context))
+    won |= await _winners(queue, held, burials, partial(_bury, context))
+    by_span: dict[int, dict[str, store.Lease]] = {}
     for each in asked.extend:
-        by_span.setdefault(spans.get(each.token, context.lease), []).append(each.token)
-    for span, tokens in by_span.items():
-        flow = _extend(context, [held[token].lease for token in tokens], span)
-        won |= _winners(tokens, held, await queue.drive(flow))
+        tokens = by_span.setdefault(spans.get(each.token, context.lease), {})
+        tokens[each.token] = held[each.token].lease
+    for span, extended in by_span.items():
+        won |= await _winners(queue, held, extended, partial(_extend, context, span))
     _count(exchange, queue, asked, won)
     return {token: "won" if token in won else "lost" for token in held}
 
 
-def _named(asked: wire.Settlement) -> list[tuple[str, str]]:
+def _named(asked: wire.Settlement, place: str) -> list[tuple[str, str]]:
     """Return each token, and its place in the request."""
-    named = [(token, f"ack[{number}]") for number, token in enumerate(asked.ack)]
+    named = [(token, f"{place}ack[{number}]") for number, token in enumerate(asked.ack)]
     for name in ("response", "extend", "release", "bury"):
         several = enumerate(getattr(asked, name))
-        named += [(each.token, f"{name}[{number}].token") for number, each in several]
+        named += [(each.token, f"{place}{name}[{number}].token") for number, each in several]
     return named
 
 
@@ -100,8 +100,23 @@ def _held(token: str, kind: str, place: str) -> HeldLease:
         raise invalid(place, str(error)) from None
 
 
-def _winners(tokens: Iterable[str], held: dict[str, HeldLease], won: set[int]) -> set[str]:
-    return {token for token in tokens if held[token].lease.id in won}
+async def _winners(
+    queue: OpenQueue,
+    held: Mapping[str, HeldLease],
+    items: Mapping[str, T],
+    flow_for: Callable[[list[T]], Flow[set[int]]],
+) -> set[str]:
+    """Settle the items of tokens, and return the tokens that won.
+
+    A flow returns the ids of messages, so it is given at most one of the leases of each.
+    """
+    won = set[str]()
+    while items:
+        chosen = {held[token].lease.id: token for token in items}
+        ids = await queue.drive(flow_for([items[token] for token in chosen.values()]))
+        won |= {token for number, token in chosen.items() if number in ids}
+        items = {token: items[token] for token in items.keys() - set(chosen.values())}
+    return won
 
 
 def _answer(context: Context[bytes], held: HeldLease, asked: wire.Reply) -> store.Answer:
@@ -114,18 +129,26 @@ def _ack(context: Context[bytes], leases: list[store.Lease]) -> Flow[set[int]]:
     return context.consume(partial(context.store.ack, leases, context.now()))
 
 
-def _release(context: Context[bytes], delays: dict[store.Lease, int]) -> Flow[set[int]]:
+def _store_answers(context: Context[bytes], answers: list[store.Answer]) -> Flow[set[int]]:
+    return store_answers(context, answers, context.now())
+
+
+def _bury(context: Context[bytes], burials: list[store.Burial]) -> Flow[set[int]]:
+    return store_burials(context, burials, context.now())
+
+
+def _release(context: Context[bytes], delays: list[tuple[store.Lease, int]]) -> Flow[set[int]]:
     won, now = yield from context.consume_from_now(
         lambda now: context.store.release(
-            [store.Release(lease, now + delay) for lease, delay in delays.items()]
+            [store.Release(lease, now + delay) for lease, delay in delays]
         )
     )
     if won:
-        yield from context.announce(now + min(delays.values()), now)
+        yield from context.announce(now + min(delay for _, delay in delays), now)
     return won
 
 
-def _extend(context: Context[bytes], leases: list[store.Lease], millis: int) -> Flow[set[int]]:
+def _extend(context: Context[bytes], millis: int, leases: list[store.Lease]) -> Flow[set[int]]:
     won, _ = yield from context.consume_from_now(
         lambda now: _extend_unless_locked(context, leases, now + millis)
     )

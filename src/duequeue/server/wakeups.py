@@ -71,18 +71,36 @@ class WakeUps:
         context.bell.inform(self._on_ring)
         context.awaited.inform(self._on_answer)
 
+    def close(self) -> None:
+        """Hear no more rings, because the bells outlive a queue that others have open too."""
+        self._context.bell.stop_informing(self._on_ring)
+        self._context.awaited.stop_informing(self._on_answer)
+
+    @contextmanager
+    def heard_by(self, waiter: Waiter) -> Iterator[None]:
+        """Wake a client for every ring from now on, so that it misses none after a look."""
+        with self._lock:
+            self._waiters.add(waiter)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiters.discard(waiter)
+
     def since(self, source: str, heard: int, waiter: Waiter) -> WakeUp:
         """Return what a client has missed."""
-        if source != self._source or heard < self._heard - REMEMBERED:
-            return WakeUp(self._source, self._heard, rang=True)
-        missed = [ring for ring in tuple(self._rings) if ring.number > heard and waiter.heeds(ring)]
+        with self._lock:
+            last, rings = self._heard, tuple(self._rings)
+        if source != self._source or heard < last - REMEMBERED:
+            return WakeUp(self._source, last, rang=True)
+        missed = [ring for ring in rings if ring.number > heard and waiter.heeds(ring)]
         dues = [ring.due_at for ring in missed if not ring.answered]
         due_at = None if None in dues else min(filter(None, dues), default=None)
         answered = [key for ring in missed for key in ring.answered]
-        return WakeUp(self._source, self._heard, bool(dues), due_at, answered)
+        return WakeUp(self._source, last, bool(dues), due_at, answered)
 
     async def wait(self, waiter: Waiter, seconds: float) -> None:
-        """Wait until the bell rings for this client, or until the time is over."""
+        """Wait until the bell has rung for this client, or until the time is over."""
         polling = ExitStack()
         alerts = self._context.alerts
         if alerts is not None:
@@ -90,13 +108,11 @@ class WakeUps:
                 polling.enter_context(alerts.waiting())
             alerts.listen(seconds)
             alerts.listen_for_answers(seconds)
-        self._waiters.add(waiter)
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await waiter.woken.wait()
         finally:
-            self._waiters.discard(waiter)
             waiter.loop.call_later(LOOKS_WITHIN, polling.close)
 
     def _on_ring(self, due_at: int | None) -> None:
@@ -112,6 +128,7 @@ class WakeUps:
             self._heard += 1
             ring = Ring(self._heard, _sender.get(), due_at, answered)
             self._rings.append(ring)
-        for waiter in tuple(self._waiters):
+            waiters = tuple(self._waiters)
+        for waiter in waiters:
             if waiter.heeds(ring):
                 waiter.stop()

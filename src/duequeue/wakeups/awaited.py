@@ -34,6 +34,11 @@ class Awaited:
         with self._lock:
             self._informed.append(listener)
 
+    def stop_informing(self, listener: Callable[[Collection[str]], None]) -> None:
+        """Undo one `inform`."""
+        with self._lock:
+            self._informed.remove(listener)
+
     def ring(self, keys: Collection[str]) -> None:
         """Wake those who wait for one of these keys."""
         with self._lock:
