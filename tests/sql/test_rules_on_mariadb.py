@@ -1,5 +1,6 @@
 """The rules by which the statements are safe and fast on MariaDB: plans, locks, marks, retries."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from duequeue.contract.phrases import in_background, snapshot
 from duequeue.contract.stage import until
 from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
+from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.mariadb import conversation
 from duequeue.stores.sql.mariadb.address import Address, Host
@@ -34,6 +36,8 @@ from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
 from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.server import MariadbServer
+from duequeue.stores.sql.mariadb.session import MariadbSession
+from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
@@ -41,7 +45,7 @@ from duequeue.stores.sql.mariadb.statements import (
     rendered,
     rendered_each,
 )
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
 from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
 
@@ -531,6 +535,31 @@ def test_a_limit_that_is_a_little_lower_stays(
     packet = next(iter(talk.perform(offer_of(b"1"))))
     settings = [f"SET SESSION innodb_lock_wait_timeout = {wait}" for wait in sent]
     assert [text for text in packet if text.startswith("SET ")] == settings
+
+
+def list_kinds() -> Steps[object]:
+    return (yield Query("list_kinds"))
+
+
+async def list_kinds_async(settings: MariadbSettings) -> None:
+    session = AsyncMariadbSession(settings)
+    await session.run(list_kinds)
+    await session.close()
+
+
+def test_a_long_operation_waits_for_locks_as_long_at_its_end_as_at_its_beginning(
+    ready_mariadb: str, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+) -> None:
+    """It has no deadline, although the watchdog looks after it now and then."""
+    later = monotonic() + PROBE_EVERY
+    monkeypatch.setattr(conversation, "monotonic", lambda: later)
+    settings = MariadbSettings.from_url(ready_mariadb)
+    session = MariadbSession(settings)
+    session.run(list_kinds)
+    session.close()
+    asyncio.run(list_kinds_async(settings))
+    limits = [text for text in sent if "innodb_lock_wait_timeout =" in text]
+    assert limits == ["SET SESSION innodb_lock_wait_timeout = 8"] * 2  # as each connects
 
 
 def test_an_older_snapshot_is_explained() -> None:
