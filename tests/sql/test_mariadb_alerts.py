@@ -10,14 +10,23 @@ from pymysql.cursors import Cursor
 
 from duequeue.contract.phrases import PATIENCE
 from duequeue.contract.stage import until
+from duequeue.process import line as line_of_any
 from duequeue.stores.sql.mariadb import alerts
-from duequeue.stores.sql.mariadb.alerts import MariadbAlerts, lock_names
+from duequeue.stores.sql.mariadb.alerts import MariadbAlerts, SharedLines, lock_names
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
 from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from tests.fixtures.mariadb import connected
 
 Bells = SimpleQueue[str]
+ASLEEP = """
+    SELECT id FROM information_schema.processlist
+    WHERE db = DATABASE() AND state = 'User sleep'
+"""
+IDLE = """
+    SELECT id FROM information_schema.processlist
+    WHERE db = DATABASE() AND command = 'Sleep' AND id != CONNECTION_ID()
+"""
 
 
 @pytest.fixture
@@ -114,3 +123,40 @@ def test_a_queue_that_finds_no_free_lock_tries_again(
         cursor.execute("SELECT RELEASE_LOCK(%s)", (locks[7],))
         assert next_of("orders", bells)
         assert is_used(cursor, locks[7])
+
+
+def test_a_wake_up_that_could_not_be_sent_is_sent_on_the_next_connection(
+    ready_mariadb: str, cursor: Cursor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alerts, "SLEEP_SECONDS", 10 * PATIENCE)  # only a wake-up ends it
+    monkeypatch.setattr(line_of_any, "RETRY_EVERY", 0.001)
+    settings, bells = MariadbSettings.from_url(ready_mariadb), Bells()
+    with lines_of("orders", bells) as here, lines_of("orders", bells) as there:
+        there.listen(settings, "orders")
+        assert bells.get(timeout=PATIENCE)
+        until(lambda: rows(cursor, ASLEEP) != [])
+        here.notify(settings, "orders")
+        assert bells.get(timeout=PATIENCE)
+        until(lambda: rows(cursor, ASLEEP) != [])
+        until(lambda: rows(cursor, IDLE) != [])
+        ((sender,),) = rows(cursor, IDLE)
+        cursor.execute(f"KILL {sender}")
+        until(lambda: rows(cursor, IDLE) == [])
+        here.notify(settings, "orders")
+        assert bells.get(timeout=PATIENCE)
+
+
+@contextmanager
+def lines_of(kind: str, bells: Bells) -> Iterator[SharedLines]:
+    """The lines of a process with one queue."""
+    lines, on_alert = SharedLines(), lambda _: bells.put(kind)
+    lines.add(kind, on_alert)
+    try:
+        yield lines
+    finally:
+        lines.remove(kind, on_alert)
+
+
+def rows(cursor: Cursor, look: str) -> list[Any]:
+    cursor.execute(look)
+    return list(cursor.fetchall())

@@ -97,9 +97,7 @@ class SharedLines:
         with self._lock:
             if kind not in self._listeners:
                 return  # the queue was closed while this offer ran
-            if not self._unsent:
-                self._something_to_send.put(None)
-            self._unsent[kind] = None
+            self._note([kind])
             self._sending = self._sending or Line(settings, self._send)
 
     def listen(self, settings: MariadbSettings, kind: str) -> None:
@@ -117,10 +115,20 @@ class SharedLines:
             self._something_to_send.get()
             with self._lock:
                 kinds, self._unsent = self._unsent, {}
-            with line.place.limit(connection, ANSWER_WITHIN):
-                for kind in kinds:
-                    self._wake(connection, kind)
+            try:
+                with line.place.limit(connection, ANSWER_WITHIN):
+                    for kind in kinds:
+                        self._wake(connection, kind)
+            except Exception:
+                with self._lock:
+                    self._note(kinds)  # these wake-ups are sent on the next connection
+                raise
             line.closed.wait(SEND_EVERY)
+
+    def _note(self, kinds: Iterable[str]) -> None:
+        if not self._unsent:
+            self._something_to_send.put(None)
+        self._unsent |= dict.fromkeys(kinds)
 
     def _wake(self, connection: MariadbConnection, kind: str) -> None:
         """End the sleep of everybody who waits for messages of a kind, except this process."""
