@@ -93,7 +93,7 @@ class HttpAlerts:
                     self._connection.close()
                     self._call.source = ""
                     failures += 1
-                    self._closed.wait(jittered(min(LONGEST_PAUSE, 0.05 * 2**failures)))
+                    self._closed.wait(jittered(min(LONGEST_PAUSE, 0.05 * 2 ** min(failures, 6))))
         except StoreError as error:
             words = "no wake-ups from %s; messages are found by polling: %s"
             logger.warning(words, self._address.text, one_line(error))
