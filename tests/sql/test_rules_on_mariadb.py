@@ -41,6 +41,7 @@ from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
+    literals,
     prepared,
     rendered,
     rendered_each,
@@ -335,6 +336,59 @@ def test_most_rows_of_a_small_table_are_deleted_by_their_ids(
     else:
         (delete,) = rendered_each(query, {}, ("id",), [(int(number),) for number in some])
     assert plan_of(cursor, delete) == {"range"}
+
+
+TEN_ROWS = {
+    "duequeue_tick (kind_id, prefix, config_hash, tick_at, `key`)": "({kind}, 'p', 'h', {n}, 'k')",
+    "duequeue_buried (kind_id, `key`, payload, asked_at, attempts, reason, buried_at)": (
+        "({kind}, 'k{n}', '', 0, 1, '', {n})"
+    ),
+    "duequeue_response (kind_id, `key`, responded_at, expires_at)": "({kind}, 'k{n}', 0, {n})",
+    "duequeue_stream_commit (kind_id, app, batch, committed_at)": "({kind}, 'a{n}', 1, 1)",
+    "duequeue_stage (writer, batch, part, position, due_at, `replace`, `key`, payload)": (
+        "(7, 1, {n}, 0, 1, TRUE, 'k', '')"
+    ),
+    """duequeue_stream_batch (
+        kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at,
+        longest_payload, ids
+    )""": "({kind}, 'c', {n}, 0, 1, 1, 1, 1, '[]')",
+}
+NINE = range(9)
+NINE_KEYS = ("key",), [(f"k{n:06}",) for n in NINE]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "each"),
+    [
+        ("drop_message", *NINE_KEYS),
+        ("drop_message_with_history", *NINE_KEYS),
+        ("remove_tick_messages", *NINE_KEYS),
+        ("remove_tick_messages_with_history", *NINE_KEYS),
+        ("remove_ticks", ("config_hash", "tick_at"), [("h", n) for n in NINE]),
+        ("discard_staged", ("part",), [(n,) for n in NINE]),
+        ("forget_ticks", (), []),
+        ("drop_messages", (), []),
+        ("purge_buried", (), []),
+        ("forget_all_responses", (), []),
+        ("forget_commit", (), []),
+        ("forget_stream_batch", (), []),
+        ("empty_stage", (), []),
+    ],
+)
+def test_a_delete_by_an_index_of_several_columns_reads_no_more_than_it_finds_there(
+    cursor: Cursor, name: str, columns: Sequence[str], each: Sequence[Any]
+) -> None:
+    """It needs no condition on another column, even if it deletes most rows of a small table."""
+    kind, query = kind_of(cursor), prepared(name, is_mysql=False)
+    for place, row in TEN_ROWS.items():
+        rows = ", ".join(row.format(kind=kind, n=n) for n in range(10))
+        cursor.execute(f"INSERT INTO {place} VALUES {rows}")  # noqa: S608
+    given = {"kind_id": kind, "prefix": "p", "config_hash": "h", "before": 9, "app": "a0"}
+    given |= {"consumer": "c", "sequence": 0, "writer": 7, "batch": 1, "now": 1, "keep": 0}
+    common = {**literals(given, query), "found": ", ".join(map(str, NINE)), "limit": "9"}
+    texts = [*rendered_each(query, common, columns, each), *rendered(query.then, common)]
+    (delete,) = [text for text in texts if text.startswith("DELETE")]
+    assert plan_of(cursor, delete) <= BY_INDEX
 
 
 def plan_of(cursor: Cursor, statement: str) -> set[str]:

@@ -12,8 +12,8 @@
 --
 -- Every locking statement names its index. On a small table the server would otherwise prefer to
 -- read all rows, and so would wait for those that others have locked. For the same reason no list in
--- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE, MariaDB
--- obeys the index only if a column outside of it has a condition, too, so each has one.
+-- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE by a list of
+-- ids, MariaDB obeys the index only if another column has a condition, too, so each has one.
 --
 -- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
 -- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
