@@ -558,6 +558,25 @@ def test_a_statement_that_fits_no_packet_is_refused_before_anything_is_sent(name
     assert talk.lock_seconds == 8  # the connection still has the limit that it had
 
 
+def test_rows_that_exceed_a_packet_together_are_divided_among_statements(cursor: Cursor) -> None:
+    packet, wanted = 2**17, {number: f"{number}".encode() * 1000 for number in ids(cursor)}
+    small = ServerFacts(is_mysql=False, most_bytes=packet, lock_seconds=8)
+    columns = ("id", "token", "payload", "reason", "expires_at")
+    each = [(number, 7, payload, None, number) for number, payload in wanted.items()]
+    sizes: list[int] = []
+
+    def send_and_note(texts: Sequence[str]) -> list[Reply]:
+        sizes.append(sum(map(len, texts)))
+        return send(cursor.connection, texts)
+
+    writing = Conversation(small).perform(QueryEach("write_responses", {"now": 1}, columns, each))
+    rows: Any = drive(writing, send_and_note)
+    assert [row[0] for row in rows] == list(wanted)
+    assert packet / 2 < max(sizes) <= packet
+    cursor.execute("SELECT expires_at, payload FROM duequeue_response")
+    assert dict(cursor.fetchall()) == wanted
+
+
 @pytest.mark.parametrize(
     ("left", "wait"),
     [(0.1, 1), (1.0, 1), (1.9, 1), (2.0, 2), (3.2, 3), (5.0, 4), (9.0, 7), (60.0, 8)],
