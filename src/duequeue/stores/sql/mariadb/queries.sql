@@ -886,7 +886,8 @@ ORDER BY counted.hour, kind.kind;
 
 -- name: merge_messages
 -- This is offer_messages, but messages that are offered in bulk do not expire, and only the numbers of
--- created and updated messages are returned. There is no look_first here.
+-- created and updated messages are returned. There is no look_first here, because InnoDB keeps the locks
+-- of rows in memory and does not write a row that stays as it is.
 INSERT INTO duequeue_message
     (
         kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
