@@ -1,5 +1,6 @@
 """The rules by which the statements are safe and fast on MariaDB: plans, locks, marks, retries."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from duequeue.contract.phrases import in_background, snapshot
 from duequeue.contract.stage import until
 from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
+from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.mariadb import conversation
 from duequeue.stores.sql.mariadb.address import Address, Host
@@ -34,14 +36,17 @@ from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
 from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.server import MariadbServer
+from duequeue.stores.sql.mariadb.session import MariadbSession
+from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
+    literals,
     prepared,
     rendered,
     rendered_each,
 )
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
 from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
 
@@ -333,6 +338,59 @@ def test_most_rows_of_a_small_table_are_deleted_by_their_ids(
     assert plan_of(cursor, delete) == {"range"}
 
 
+TEN_ROWS = {
+    "duequeue_tick (kind_id, prefix, config_hash, tick_at, `key`)": "({kind}, 'p', 'h', {n}, 'k')",
+    "duequeue_buried (kind_id, `key`, payload, asked_at, attempts, reason, buried_at)": (
+        "({kind}, 'k{n}', '', 0, 1, '', {n})"
+    ),
+    "duequeue_response (kind_id, `key`, responded_at, expires_at)": "({kind}, 'k{n}', 0, {n})",
+    "duequeue_stream_commit (kind_id, app, batch, committed_at)": "({kind}, 'a{n}', 1, 1)",
+    "duequeue_stage (writer, batch, part, position, due_at, `replace`, `key`, payload)": (
+        "(7, 1, {n}, 0, 1, TRUE, 'k', '')"
+    ),
+    """duequeue_stream_batch (
+        kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at,
+        longest_payload, ids
+    )""": "({kind}, 'c', {n}, 0, 1, 1, 1, 1, '[]')",
+}
+NINE = range(9)
+NINE_KEYS = ("key",), [(f"k{n:06}",) for n in NINE]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "each"),
+    [
+        ("drop_message", *NINE_KEYS),
+        ("drop_message_with_history", *NINE_KEYS),
+        ("remove_tick_messages", *NINE_KEYS),
+        ("remove_tick_messages_with_history", *NINE_KEYS),
+        ("remove_ticks", ("config_hash", "tick_at"), [("h", n) for n in NINE]),
+        ("discard_staged", ("part",), [(n,) for n in NINE]),
+        ("forget_ticks", (), []),
+        ("drop_messages", (), []),
+        ("purge_buried", (), []),
+        ("forget_all_responses", (), []),
+        ("forget_commit", (), []),
+        ("forget_stream_batch", (), []),
+        ("empty_stage", (), []),
+    ],
+)
+def test_a_delete_by_an_index_of_several_columns_reads_no_more_than_it_finds_there(
+    cursor: Cursor, name: str, columns: Sequence[str], each: Sequence[Any]
+) -> None:
+    """It needs no condition on another column, even if it deletes most rows of a small table."""
+    kind, query = kind_of(cursor), prepared(name, is_mysql=False)
+    for place, row in TEN_ROWS.items():
+        rows = ", ".join(row.format(kind=kind, n=n) for n in range(10))
+        cursor.execute(f"INSERT INTO {place} VALUES {rows}")  # noqa: S608
+    given = {"kind_id": kind, "prefix": "p", "config_hash": "h", "before": 9, "app": "a0"}
+    given |= {"consumer": "c", "sequence": 0, "writer": 7, "batch": 1, "now": 1, "keep": 0}
+    common = {**literals(given, query), "found": ", ".join(map(str, NINE)), "limit": "9"}
+    texts = [*rendered_each(query, common, columns, each), *rendered(query.then, common)]
+    (delete,) = [text for text in texts if text.startswith("DELETE")]
+    assert plan_of(cursor, delete) <= BY_INDEX
+
+
 def plan_of(cursor: Cursor, statement: str) -> set[str]:
     """How the server reads our tables for a statement."""
     cursor.execute(f"EXPLAIN {statement}")
@@ -500,6 +558,25 @@ def test_a_statement_that_fits_no_packet_is_refused_before_anything_is_sent(name
     assert talk.lock_seconds == 8  # the connection still has the limit that it had
 
 
+def test_rows_that_exceed_a_packet_together_are_divided_among_statements(cursor: Cursor) -> None:
+    packet, wanted = 2**17, {number: f"{number}".encode() * 1000 for number in ids(cursor)}
+    small = ServerFacts(is_mysql=False, most_bytes=packet, lock_seconds=8)
+    columns = ("id", "token", "payload", "reason", "expires_at")
+    each = [(number, 7, payload, None, number) for number, payload in wanted.items()]
+    sizes: list[int] = []
+
+    def send_and_note(texts: Sequence[str]) -> list[Reply]:
+        sizes.append(sum(map(len, texts)))
+        return send(cursor.connection, texts)
+
+    writing = Conversation(small).perform(QueryEach("write_responses", {"now": 1}, columns, each))
+    rows: Any = drive(writing, send_and_note)
+    assert [row[0] for row in rows] == list(wanted)
+    assert packet / 2 < max(sizes) <= packet
+    cursor.execute("SELECT expires_at, payload FROM duequeue_response")
+    assert dict(cursor.fetchall()) == wanted
+
+
 @pytest.mark.parametrize(
     ("left", "wait"),
     [(0.1, 1), (1.0, 1), (1.9, 1), (2.0, 2), (3.2, 3), (5.0, 4), (9.0, 7), (60.0, 8)],
@@ -531,6 +608,31 @@ def test_a_limit_that_is_a_little_lower_stays(
     packet = next(iter(talk.perform(offer_of(b"1"))))
     settings = [f"SET SESSION innodb_lock_wait_timeout = {wait}" for wait in sent]
     assert [text for text in packet if text.startswith("SET ")] == settings
+
+
+def list_kinds() -> Steps[object]:
+    return (yield Query("list_kinds"))
+
+
+async def list_kinds_async(settings: MariadbSettings) -> None:
+    session = AsyncMariadbSession(settings)
+    await session.run(list_kinds)
+    await session.close()
+
+
+def test_a_long_operation_waits_for_locks_as_long_at_its_end_as_at_its_beginning(
+    ready_mariadb: str, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+) -> None:
+    """It has no deadline, although the watchdog looks after it now and then."""
+    later = monotonic() + PROBE_EVERY
+    monkeypatch.setattr(conversation, "monotonic", lambda: later)
+    settings = MariadbSettings.from_url(ready_mariadb)
+    session = MariadbSession(settings)
+    session.run(list_kinds)
+    session.close()
+    asyncio.run(list_kinds_async(settings))
+    limits = [text for text in sent if "innodb_lock_wait_timeout =" in text]
+    assert limits == ["SET SESSION innodb_lock_wait_timeout = 8"] * 2  # as each connects
 
 
 def test_an_older_snapshot_is_explained() -> None:

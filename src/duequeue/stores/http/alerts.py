@@ -45,8 +45,8 @@ class HttpAlerts:
         self._connections = Connections(address)
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        # That of the thread that waits, if one does.
         self._connection: HTTPConnection | None = None
-        self._waiting = False
         self._until = 0.0
 
     def sender(self) -> str:
@@ -67,9 +67,12 @@ class HttpAlerts:
         """Wait at the server for a while longer."""
         with self._lock:
             self._until = max(self._until, monotonic() + seconds + LINGER)
-            if not self._waiting and not self._closed.is_set():
-                self._waiting = True
-                threading.Thread(target=self._wait, name="duequeue-http", daemon=True).start()
+            if self._connection is None and not self._closed.is_set():
+                connection = self._connections.new()
+                threading.Thread(
+                    target=self._wait, args=(connection,), name="duequeue-http", daemon=True
+                ).start()
+                self._connection = connection
 
     def close(self) -> None:
         """Stop waiting."""
@@ -80,28 +83,28 @@ class HttpAlerts:
             with suppress(OSError):  # the thread reads nothing any more, and ends
                 end_connection(connection.sock)
 
-    def _wait(self) -> None:
+    def _wait(self, connection: HTTPConnection) -> None:
         failures = 0
-        self._connection = self._connections.new()
         try:
             while self._goes_on():
                 try:
-                    self._wait_once(self._connection)
+                    self._wait_once(connection)
                     failures = 0
                 except (StoreUnavailable, OSError, HTTPException):
                     # The calls of the queue itself report an outage.
-                    self._connection.close()
+                    connection.close()
                     self._call.source = ""
                     failures += 1
-                    self._closed.wait(jittered(min(LONGEST_PAUSE, 0.05 * 2**failures)))
+                    self._closed.wait(jittered(min(LONGEST_PAUSE, 0.05 * 2 ** min(failures, 6))))
         except StoreError as error:
             words = "no wake-ups from %s; messages are found by polling: %s"
             logger.warning(words, self._address.text, one_line(error))
             self._closed.wait(LINGER)
-            with self._lock:
-                self._waiting = False
         finally:
-            self._connection.close()
+            with self._lock:
+                if self._connection is connection:  # otherwise another thread waits by now
+                    self._connection = None
+            connection.close()
 
     def _wait_once(self, connection: HTTPConnection) -> None:
         body, limit = encode(self._call), WAIT_SECONDS + SLACK_SECONDS
@@ -117,5 +120,7 @@ class HttpAlerts:
 
     def _goes_on(self) -> bool:
         with self._lock:
-            self._waiting = monotonic() < self._until and not self._closed.is_set()
-            return self._waiting
+            if monotonic() < self._until and not self._closed.is_set():
+                return True
+            self._connection = None
+            return False

@@ -108,6 +108,8 @@ def keep_alive(connection: socket.socket) -> None:
 
 def _is_quiet(connection: HTTPConnection) -> bool:
     """Return whether nothing has come since the last answer; otherwise the server has closed it."""
+    if not hasattr(select, "poll"):  # as on Windows
+        return select.select([connection.sock], [], [], 0) == ([], [], [])
     poller = select.poll()
     poller.register(connection.sock, select.POLLIN)
     return not poller.poll(0)

@@ -8,7 +8,7 @@ all processes log in as the same user. Where it does not work, messages are foun
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from queue import SimpleQueue
@@ -97,9 +97,7 @@ class SharedLines:
         with self._lock:
             if kind not in self._listeners:
                 return  # the queue was closed while this offer ran
-            if not self._unsent:
-                self._something_to_send.put(None)
-            self._unsent[kind] = None
+            self._note([kind])
             self._sending = self._sending or Line(settings, self._send)
 
     def listen(self, settings: MariadbSettings, kind: str) -> None:
@@ -117,10 +115,20 @@ class SharedLines:
             self._something_to_send.get()
             with self._lock:
                 kinds, self._unsent = self._unsent, {}
-            with line.place.limit(connection, ANSWER_WITHIN):
-                for kind in kinds:
-                    self._wake(connection, kind)
+            try:
+                with line.place.limit(connection, ANSWER_WITHIN):
+                    for kind in kinds:
+                        self._wake(connection, kind)
+            except Exception:
+                with self._lock:
+                    self._note(kinds)  # these wake-ups are sent on the next connection
+                raise
             line.closed.wait(SEND_EVERY)
+
+    def _note(self, kinds: Iterable[str]) -> None:
+        if not self._unsent:
+            self._something_to_send.put(None)
+        self._unsent |= dict.fromkeys(kinds)
 
     def _wake(self, connection: MariadbConnection, kind: str) -> None:
         """End the sleep of everybody who waits for messages of a kind, except this process."""
@@ -140,28 +148,32 @@ class SharedLines:
                         raise
 
     def _hear(self, line: Line, connection: MariadbConnection) -> None:
-        held: set[str] = set()
-        rung = True  # somebody may have looked for this process before it held its locks
+        held: dict[str, str] = {}
+        rung = False
         line.works()
         while not line.closed.is_set():
             with line.place.limit(connection, SLEEP_SECONDS + ANSWER_WITHIN):
-                self._take_locks(connection, held)
+                # Somebody may have looked for this process before it held a new lock.
+                must_look = self._change_locks(connection, held) or rung
                 # The consumers look after the sleep has begun, because it cannot be ended before.
                 connection.send_only(f"SELECT SLEEP({SLEEP_SECONDS})")
-                if rung:
+                if must_look:
                     self._alert(held)
                 rung = _was_ended(connection)
 
-    def _take_locks(self, connection: MariadbConnection, held: set[str]) -> None:
-        """Take the first free lock of each kind that is awaited and has none yet."""
-        for kind in self._awaited - held:
-            held.add(kind)
-            for name in lock_names(connection.database_name, kind):
-                (reply,) = connection.send([f"SELECT GET_LOCK('{name}', 0)"])
-                if reply.rows == [(1,)]:
-                    break
+    def _change_locks(self, connection: MariadbConnection, held: dict[str, str]) -> bool:
+        """Hold a lock for each kind that is awaited, if one is free; return whether any is new."""
+        with self._lock:
+            awaited = set(self._awaited)
+        for kind in held.keys() - awaited:
+            connection.send([f"DO RELEASE_LOCK('{held.pop(kind)}')"])
+        is_new = False
+        for kind in awaited - held.keys():
+            if (name := _take_lock(connection, kind)) is not None:
+                held[kind], is_new = name, True
+        return is_new
 
-    def _alert(self, kinds: set[str]) -> None:
+    def _alert(self, kinds: Iterable[str]) -> None:
         with self._lock:
             listeners = [each for kind in kinds for each in self._listeners.get(kind, ())]
         for on_alert in listeners:
@@ -175,6 +187,15 @@ def lock_names(database: str, kind: str) -> list[str]:
     """Return the names of the locks of those who wait; they belong to the whole server."""
     digest = blake2b(f"{database}\0{kind}".encode(), digest_size=16).hexdigest()
     return [f"duequeue.{digest}.{slot}" for slot in range(SLOTS)]
+
+
+def _take_lock(connection: MariadbConnection, kind: str) -> str | None:
+    """Take the first free lock of a kind, and return its name; None if others hold all of them."""
+    names = lock_names(connection.database_name, kind)
+    cases = " ".join(f"WHEN GET_LOCK('{name}', 0) THEN '{name}'" for name in names)
+    (reply,) = connection.send([f"SELECT CASE {cases} END AS taken"])
+    taken: str | None = (reply.rows or [(None,)])[0][0]
+    return taken
 
 
 def _was_ended(connection: MariadbConnection) -> bool:

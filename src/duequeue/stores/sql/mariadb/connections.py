@@ -1,7 +1,7 @@
 """Our own blocking connections, and how they are opened."""
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from time import monotonic
 from typing import Any
@@ -190,6 +190,3 @@ def _prepare(connection: MariadbConnection) -> bool:
     connection.send(more)
     connection.lift_limits()
     return is_writable
-
-
-Send = Callable[[Sequence[str]], list[Reply]]

@@ -77,6 +77,7 @@ class Conversation:
         lock_seconds: int | None = None,
     ) -> None:
         self._facts = facts
+        self._most_bytes = facts.most_bytes - PACKET_HEADER
         self._borrowed = borrowed
         self._ends_at = ends_at
         self._locks_first = locks_first
@@ -179,7 +180,7 @@ class Conversation:
             (rows,) = yield from self._query_in_turn([command])
             return rows
         common = literals(command.parameters, query)
-        replies = yield from self._send(_chunks(query, common, command), ends=False)
+        replies = yield from self._send(self._chunks(query, common, command), ends=False)
         found, _ = yield from self._then(query, replies, common)
         return found
 
@@ -191,7 +192,7 @@ class Conversation:
         """Insert a message; a new one counts as one touched row, and an updated one as two."""
         query = self._prepared(command.name, reads_again=True)
         insert = query._replace(first=query.first[:1])
-        texts = _chunks(insert, literals(command.parameters, query), command)
+        texts = self._chunks(insert, literals(command.parameters, query), command)
         (reply,) = yield from self._send(texts, waits=self._wait_of(command))
         key = command.each[0][command.columns.index("key")]
         return [(key, reply.touched == 1)] if reply.touched else []
@@ -199,7 +200,7 @@ class Conversation:
     def _offer_many(self, command: QueryEach) -> Packets[list[Row]]:
         """Insert messages, and read what became of them only if some were there before."""
         query = self._prepared(command.name, reads_again=True)
-        texts = _chunks(query, literals(command.parameters, query), command)
+        texts = self._chunks(query, literals(command.parameters, query), command)
         size = len(query.first)
         inserts = texts[::size]
         wait = self._wait_of(command)
@@ -216,7 +217,7 @@ class Conversation:
 
     def _remove_one(self, command: QueryEach, query: PreparedQuery) -> Packets[list[Row]]:
         """Delete one message; how many rows that touches says whether it was held."""
-        texts = _chunks(query._replace(first=query.first[-1:]), {}, command)
+        texts = self._chunks(query._replace(first=query.first[-1:]), {}, command)
         (reply,) = yield from self._send(texts)
         return [command.each[0][:1]] if reply.touched else []
 
@@ -234,9 +235,9 @@ class Conversation:
             common = literals(command.parameters, query)
             if self._locks_first and command.name in OFFERS:
                 locking = self._prepared("lock_offered")
-                texts += _chunks(locking, common, command)
+                texts += self._chunks(locking, common, command)
             start = len(texts)
-            texts += _chunks(query, common, command)
+            texts += self._chunks(query, common, command)
             places.append(range(start, len(texts), len(query.first)))
         replies = yield from self._send(texts, waits=self._wait_of(commands[0]))
         found = []
@@ -293,18 +294,42 @@ class Conversation:
             self._in_transaction = False
         return replies[len(before) : len(before) + len(texts)]
 
+    def _chunks(
+        self, query: PreparedQuery, common: dict[str, str], command: QueryEach
+    ) -> list[str]:
+        """Return the statements of a query for each chunk of its sets of parameters."""
+        texts = list[str]()
+        for start in range(0, len(command.each), MOST_AT_ONCE):
+            chunk = command.each[start : start + MOST_AT_ONCE]
+            texts += self._fitting(query, common, command.columns, chunk)
+        return texts
+
+    def _fitting(
+        self,
+        query: PreparedQuery,
+        common: dict[str, str],
+        columns: Sequence[str],
+        each: Sequence[Row],
+    ) -> list[str]:
+        """Return the statements for a chunk; one that exceeds a packet is cut in half."""
+        texts = rendered_each(query, common, columns, each)
+        if len(each) == 1 or max(map(len, texts)) <= self._most_bytes:
+            return texts
+        middle = len(each) // 2
+        parts = (each[:middle], each[middle:])
+        return [text for part in parts for text in self._fitting(query, common, columns, part)]
+
     def _packets(self, texts: Sequence[str]) -> Iterator[list[str]]:
         """Divide statements into packets that the server accepts."""
-        most = self._facts.most_bytes - PACKET_HEADER
         packet, size = list[str](), 0
         for text in texts:
-            if len(text) > most:
+            if len(text) > self._most_bytes:
                 raise PayloadTooLarge(
                     f"a statement of {len(text)} bytes exceeds the server's max_allowed_packet of "
                     f"{self._facts.most_bytes}: raise max_allowed_packet on the server, or offer "
                     "smaller payloads"
                 )
-            if packet and size + len(text) > most:
+            if packet and size + len(text) > self._most_bytes:
                 yield packet
                 packet, size = [], 0
             packet.append(text)
@@ -333,15 +358,6 @@ class Conversation:
         self._left_behind = LEFT_BEHIND[name]
         if name == "lock_migrations" and _rows(replies) != [(1,)]:
             raise StoreUnavailable("another process has been migrating this database for too long")
-
-
-def _chunks(query: PreparedQuery, common: dict[str, str], command: QueryEach) -> list[str]:
-    """Return the statements of a query for each chunk of its sets of parameters."""
-    texts = list[str]()
-    for start in range(0, len(command.each), MOST_AT_ONCE):
-        chunk = command.each[start : start + MOST_AT_ONCE]
-        texts += rendered_each(query, common, command.columns, chunk)
-    return texts
 
 
 def _inserted_all(reply: Reply) -> bool:

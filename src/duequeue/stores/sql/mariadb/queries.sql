@@ -12,8 +12,8 @@
 --
 -- Every locking statement names its index. On a small table the server would otherwise prefer to
 -- read all rows, and so would wait for those that others have locked. For the same reason no list in
--- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE, MariaDB
--- obeys the index only if a column outside of it has a condition, too, so each has one.
+-- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE by a list of
+-- ids, MariaDB obeys the index only if another column has a condition, too, so each has one.
 --
 -- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
 -- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
@@ -886,7 +886,8 @@ ORDER BY counted.hour, kind.kind;
 
 -- name: merge_messages
 -- This is offer_messages, but messages that are offered in bulk do not expire, and only the numbers of
--- created and updated messages are returned. There is no look_first here.
+-- created and updated messages are returned. There is no look_first here, because InnoDB keeps the locks
+-- of rows in memory and does not write a row that stays as it is.
 INSERT INTO duequeue_message
     (
         kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,

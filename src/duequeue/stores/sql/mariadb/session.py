@@ -67,7 +67,7 @@ class MariadbSession:
         connection: MariadbConnection = place.connection or connect(place, self._settings)
         talk = self.conversation(
             connection.facts,
-            ends_at=inf if place.deadline is None else place.deadline,
+            ends_at=place.ends_at,
             locks_first=locks_first,
             lock_seconds=connection.lock_seconds,
         )

@@ -72,7 +72,7 @@ class AsyncMariadbSession:
         )
         talk = Conversation(
             connection.facts,
-            ends_at=inf if place.deadline is None else place.deadline,
+            ends_at=place.ends_at,
             locks_first=locks_first,
             lock_seconds=connection.lock_seconds,
         )

@@ -108,6 +108,11 @@ class WatchedPlace:
             self.is_cut, self.deadline = False, monotonic() + LOOK_EVERY
 
     @property
+    def ends_at(self) -> float:
+        """When the call must have ended; a long one ends only if the server does not answer."""
+        return inf if self.deadline is None or self.seconds == inf else self.deadline
+
+    @property
     def no_answer(self) -> str:
         """The reason that the error of a call that was cut off gives."""
         return (
