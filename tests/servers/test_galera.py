@@ -130,15 +130,16 @@ def test_a_node_that_is_killed_under_load(
 ) -> None:
     """Clients that know all hosts go on, and nothing that was acknowledged is lost or back."""
     killed, *others = galera.nodes
-    try:
-        with under_load(galera.url(database), tmp_path) as load:
-            killed.kill()
-            load.go_on()
-        for node in others:
-            wait_for_others(node)
-            assert load.damage(node.url(database)) == Damage(set(), set())
-    finally:
-        galera.join(killed)
+    with galera.watchful():
+        try:
+            with under_load(galera.url(database), tmp_path) as load:
+                killed.kill()
+                load.go_on()
+            for node in others:
+                wait_for_others(node)
+                assert load.damage(node.url(database)) == Damage(set(), set())
+        finally:
+            galera.join(killed)
 
 
 def test_a_node_that_is_cut_off_from_the_others(
@@ -148,7 +149,7 @@ def test_a_node_that_is_cut_off_from_the_others(
     patience = RetryPolicy(budget=timedelta(seconds=10))
     with face.open(galera.url(database), "orders", retry=patience) as queue:
         queue.offer("a", 1)
-        with isolated(galera.nodes[0]):
+        with galera.watchful(), isolated(galera.nodes[0]):
             assert queue.offer("b", 1) is OfferOutcome.CREATED
             assert [each.key for each in queue.try_poll_many(9)] == ["a", "b"]
 
