@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Message, OfferOutcome, Queue, RetryPolicy, SchemaError, WrongDatabase
+from duequeue import Message, OfferOutcome, Queue, SchemaError, WrongDatabase
 from duequeue.contract.faces import Face, SyncFace
 from duequeue.contract.stage import until
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
@@ -146,8 +145,7 @@ def test_a_node_that_is_cut_off_from_the_others(
     galera: GaleraCluster, database: str, face: Face
 ) -> None:
     """It refuses all statements, so calls leave it for a node of the rest of the cluster."""
-    patience = RetryPolicy(budget=timedelta(seconds=10))
-    with face.open(galera.url(database), "orders", retry=patience) as queue:
+    with face.open(galera.url(database), "orders") as queue:
         queue.offer("a", 1)
         with galera.watchful(), isolated(galera.nodes[0]):
             assert queue.offer("b", 1) is OfferOutcome.CREATED
