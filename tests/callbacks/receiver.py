@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 MEBIBYTE = b"x" * 2**20
 TLS_HELLO = b"\x16"
 

@@ -99,8 +99,9 @@ def test_an_answer_that_does_not_come_ends_in_time(
 
 
 def test_a_body_that_drips_for_ever_ends_in_time(receiver: Receiver) -> None:
-    reason = failure(receiver.will("/", hostile.drips_its_body), SHORT)
-    assert reason == "the answer did not end within 300 ms"
+    # The headers must come in time, even on a busy machine.
+    reason = failure(receiver.will("/", hostile.drips_its_body), timedelta(seconds=2))
+    assert reason == "the answer did not end within 2.0 s"
 
 
 def test_an_endless_body_is_read_only_so_far(receiver: Receiver) -> None:

@@ -426,5 +426,6 @@ def test_an_idle_push_asks_the_store_seldom(pushed: Pushing, receiver: Receiver)
         for number in range(20):
             queue.offer(str(number), number)
             pushed.clock.advance(timedelta(minutes=1))
+            pushed.let_work()
         assert queue.stats().leased == 0
     assert looks == []

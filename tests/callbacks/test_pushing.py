@@ -383,6 +383,7 @@ def test_the_rate_is_kept_by_the_clock(pushed: Pushing, queue: Queue, receiver: 
     for count in range(2, 6):
         assert queue.stats().leased == 0
         pushed.clock.advance(timedelta(milliseconds=499))
+        pushed.let_work()
         assert len(receiver.calls) == count - 1
         pushed.clock.advance(timedelta(milliseconds=1))
         receiver.wait_for_calls(count)

@@ -13,8 +13,15 @@ import psycopg
 import pytest
 
 from duequeue import ConfigHash, CronMessage, ManualClock, Queue
+from duequeue.contract.fixtures import START
+from duequeue.errors import StoreUnavailable
 from duequeue.port.examining import Finding, Level
+from duequeue.port.history_table import HistoryTable
+from duequeue.port.remote import Examination
 from duequeue.server import app_for
+from duequeue.server.examining import examined
+from duequeue.server.queues import Queues, QueueSettings
+from duequeue.stores.http.connections import Connections
 from duequeue.stores.judging import judge_clock
 from duequeue.stores.redis import examining as redis
 from duequeue.stores.redis.backend import RedisBackend
@@ -67,6 +74,48 @@ def test_a_server_with_another_clock(bare: DueQueue, tmp_path: Path) -> None:
     assert ran.status == 5
     assert "behind ours" in about(ran, "clock of the service")["text"]
     assert version("duequeue") in about(ran, "service")["text"]
+
+
+def test_a_try_that_fails_is_not_a_difference_of_the_clocks(
+    bare: DueQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock(START)
+    monkeypatch.setattr("duequeue.cli.verbs.doctor.now", clock.now)
+    post = Connections.post
+
+    def post_after_an_outage(connections: Connections, path: str, body: bytes, *more: Any) -> Any:
+        if b"examine" in body and clock.now() == START:
+            clock.advance(HOUR)
+            raise StoreUnavailable("the server is away")
+        return post(connections, path, body, *more)
+
+    monkeypatch.setattr(Connections, "post", post_after_an_outage)
+    with served(app_for(f"sqlite:///{tmp_path / 'q.db'}", clock=clock)) as server:
+        ran = bare("doctor", "--url", server.url, "--json")
+    assert clock.now() == START + HOUR
+    assert about(ran, "clock of the service")["level"] == "ok"
+
+
+def test_what_a_server_does_first_is_not_a_difference_of_the_clocks(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock(datetime.now(UTC) - HOUR)
+    start = Queues.start
+
+    async def start_for_an_hour(queues: Queues) -> HistoryTable:
+        clock.advance(HOUR)
+        return await start(queues)
+
+    async def found() -> Examination:
+        queues = Queues(QueueSettings(redis_url, clock), most=1)
+        try:
+            return await examined(queues)
+        finally:
+            await queues.close()
+
+    monkeypatch.setattr(Queues, "start", start_for_an_hour)
+    levels = {each.about: each.level for each in asyncio.run(found()).findings}
+    assert levels["clock"] is not Level.PROBLEM  # which it is from a minute on
 
 
 def test_late_and_buried_messages_are_worth_advice(duequeue: DueQueue, queue: Queue[Any]) -> None:

@@ -14,7 +14,6 @@ from duequeue.cli.output import BOLD, paint
 from tests.cli.command import ROOT, environment, run
 from tests.cli.conftest import DueQueue, Ran
 from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.servers import free_port
 
 SECRET = "s3cr3t"
 
@@ -39,7 +38,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("verb", ["ls", "stats", "doctor", "queues"])
 def test_an_unreachable_server(bare: DueQueue, verb: str) -> None:
-    url = f"postgresql://app:{SECRET}@127.0.0.1:{free_port()}/app"
+    url = f"postgresql://app:{SECRET}@127.0.0.1:1/app"
     ran = bare(verb, "--url", url)
     assert_one_line(ran, 3)
     assert "127.0.0.1" in ran.err

@@ -161,7 +161,7 @@ def test_another_type_than_the_queue_has_is_refused(duequeue: DueQueue, queue: Q
     assert "line 1: type is text, not json" in ran.err
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(60, func_only=True)
 def test_an_interrupted_import_says_where_to_go_on(queue: Queue[Any], shared_url: str) -> None:
     process = subprocess.Popen(
         command("import"),
@@ -186,7 +186,7 @@ def test_an_interrupted_import_says_where_to_go_on(queue: Queue[Any], shared_url
     assert queue.stats().total == 1000
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(60, func_only=True)
 def test_an_interrupted_export_says_so(queue: Queue[Any], shared_url: str) -> None:
     """The pipe fills up, so that the command is still at work when the signal comes."""
     queue.offer_batch(Message(f"k{number}", "x" * 10_000, DUE) for number in range(50))

@@ -69,7 +69,7 @@ def test_top_prints_when_nobody_watches(duequeue: DueQueue) -> None:
     assert [(look["queue"], look["due"]) for look in looks] == [("orders", 1), ("orders", 1)]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(60, func_only=True)
 @pytest.mark.parametrize("end", ["q", "signal"])
 def test_top_draws_on_a_terminal(shared_url: str, end: str) -> None:
     ours, theirs = pty.openpty()

@@ -37,7 +37,7 @@ def test_the_last_rows_are_printed(duequeue: DueQueue, queue: Queue[Any]) -> Non
     assert duequeue("tail", "--no-follow", "--key", "b", "-q").lines == ["b"]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(60, func_only=True)
 def test_new_rows_follow(queue: Queue[Any], shared_url: str) -> None:
     settle(queue, "a")
     process = subprocess.Popen(

@@ -23,7 +23,7 @@ CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 BUDGET = SECOND  # of which a single try may take two
 ONE_TRY = 2.0
 AFTER_ONE_TRY = ONE_TRY + 1.5  # the first try is over, and the second one is not
-SLACK = 2.5  # seconds for a busy machine
+SLACK = 10.0  # seconds for a busy machine
 
 in_a_black_hole = pytest.mark.parametrize(
     "silence", ["black hole", "black hole to MariaDB", "black hole to Redis"], indirect=True
@@ -156,7 +156,7 @@ def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
 def slow_down_on_postgres(url: str) -> None:
     slow = """
         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN PERFORM pg_sleep(1.5); RETURN OLD; END
+            BEGIN PERFORM pg_sleep(4); RETURN OLD; END
         $$;
         CREATE TRIGGER wait BEFORE DELETE ON duequeue_message
             FOR EACH ROW EXECUTE FUNCTION wait()
@@ -168,7 +168,7 @@ def slow_down_on_postgres(url: str) -> None:
 def slow_down_on_mariadb(url: str) -> None:
     with connected(url) as cursor:
         cursor.execute(
-            "CREATE TRIGGER wait BEFORE DELETE ON duequeue_message FOR EACH ROW DO SLEEP(1.5)"
+            "CREATE TRIGGER wait BEFORE DELETE ON duequeue_message FOR EACH ROW DO SLEEP(4)"
         )
 
 
@@ -183,7 +183,7 @@ def test_a_long_operation_may_take_its_time(
 ) -> None:
     url: str = request.getfixturevalue(url_of)
     # It takes longer than connecting may.
-    with face.open(f"{url}?connect_timeout=1", "orders", retry=RetryPolicy.never()) as queue:
+    with face.open(f"{url}?connect_timeout=3", "orders", retry=RetryPolicy.never()) as queue:
         queue.offer("a", 1)
         slow_down(url)
         assert queue.drop_all("orders") == 1

@@ -40,9 +40,9 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 def test_a_poll_is_woken_by_another_process(
-    face: Face, url: str, redis_server: RedisServer, hand: Hand
+    face: Face, url: str, redis_server: RedisServer, redis_url: str, hand: Hand
 ) -> None:
-    named = f"{url}alerts={quote(redis_server.url(7), safe='')}"
+    named = f"{url}alerts={quote(redis_url, safe='')}"
     with face.open(named, "orders", poll_interval=10 * MINUTE) as queue:
         for key in "abc":
             polling = in_background(queue.poll)
@@ -51,7 +51,10 @@ def test_a_poll_is_woken_by_another_process(
             delivery = polling.result(PATIENCE)
             assert delivery is not None
             assert delivery.ack()
-    wait_until(lambda: _subscribers(redis_server) == 0, "the line is closed with the queue")
+    channel = f"dq:alerts:{redis_url.rpartition('/')[2]}"
+    wait_until(
+        lambda: _subscribers(redis_server, channel) == 0, "the line is closed with the queue"
+    )
 
 
 def answer_from(url: str) -> None:
@@ -62,10 +65,8 @@ def answer_from(url: str) -> None:
         assert delivery.ack(response=delivery.key)
 
 
-def test_a_response_wakes_another_process(
-    face: Face, url: str, redis_server: RedisServer, hand: Hand
-) -> None:
-    named = f"{url}alerts={quote(redis_server.url(7), safe='')}"
+def test_a_response_wakes_another_process(face: Face, url: str, redis_url: str, hand: Hand) -> None:
+    named = f"{url}alerts={quote(redis_url, safe='')}"
     with face.open(named, "orders", poll_interval=10 * MINUTE) as queue:
         for key in ("a", "ü b", "c"):
             queue.offer(key, 1)
@@ -77,8 +78,8 @@ def test_a_response_wakes_another_process(
             assert response.value == key
 
 
-def _subscribers(server: RedisServer) -> int:
-    (_, count) = server.ask("PUBSUB", "NUMSUB", "dq:alerts:7")
+def _subscribers(server: RedisServer, channel: str) -> int:
+    (_, count) = server.ask("PUBSUB", "NUMSUB", channel)
     return int(count)
 
 

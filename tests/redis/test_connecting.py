@@ -46,17 +46,24 @@ async def _answer(settings: RedisSettings, *command: Any) -> Any:
         await connection.disconnect()
 
 
+def number_of(url: str) -> int:
+    """Return the number of the database that a URL names."""
+    return int(url.rpartition("/")[2])
+
+
 @pytest.mark.parametrize("name", ["redis_server", "old_redis", "debian_redis"])
 def test_a_server_by_its_host(name: str, request: pytest.FixtureRequest) -> None:
     server: RedisServer = request.getfixturevalue(name)
-    server.ask("SET", "where", "there", database=3)
-    assert answer_of(server.url(3), "GET", "where") == b"there"
-    assert answer_of(server.url(4), "GET", "where") is None
+    here, elsewhere = server.fresh_url(), server.fresh_url()
+    server.ask("SET", "where", "there", database=number_of(here))
+    assert answer_of(here, "GET", "where") == b"there"
+    assert answer_of(elsewhere, "GET", "where") is None
 
 
-def test_a_server_by_its_socket(redis_server: RedisServer) -> None:
-    redis_server.ask("SET", "where", "there", database=5)
-    url = f"unix://:{redis_server.password}@{redis_server.socket_path}?db=5"
+def test_a_server_by_its_socket(redis_server: RedisServer, redis_url: str) -> None:
+    database = number_of(redis_url)
+    redis_server.ask("SET", "where", "there", database=database)
+    url = f"unix://:{redis_server.password}@{redis_server.socket_path}?db={database}"
     assert answer_of(url, "GET", "where") == b"there"
 
 

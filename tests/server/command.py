@@ -8,24 +8,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
-
-from tests.fixtures.servers import free_port
 
 PATIENCE = 30.0
 
 
 class ServeProcess:
-    """A running `duequeue serve`."""
+    """A running `duequeue serve`; one that is to restart needs a `free_port`."""
 
-    def __init__(self, *arguments: str, folder: Path, port: int | None = None) -> None:
-        self.port = free_port() if port is None else port
+    def __init__(self, *arguments: str, folder: Path, port: int = 0) -> None:
         self.folder = folder
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         environment.pop("DUEQUEUE_URL", None)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "duequeue", "serve", "--port", str(self.port), *arguments],
+            [sys.executable, "-m", "duequeue", "serve", "--port", str(port), *arguments],
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,
@@ -41,6 +39,12 @@ class ServeProcess:
         found = re.search(r"https?://\S+", self.first_line)
         assert found is not None
         return found[0]
+
+    @property
+    def port(self) -> int:
+        found = urlsplit(self.url).port
+        assert found is not None
+        return found
 
     def read_token(self) -> str:
         """Return the token that the next line prints."""
@@ -66,7 +70,7 @@ class ServeProcess:
 
 
 @contextmanager
-def serving(*arguments: str, folder: Path, port: int | None = None) -> Iterator[ServeProcess]:
+def serving(*arguments: str, folder: Path, port: int = 0) -> Iterator[ServeProcess]:
     """Run the command for as long as the block lasts."""
     running = ServeProcess(*arguments, folder=folder, port=port)
     try:

@@ -203,7 +203,7 @@ def test_bad_addresses(url: str, options: Any, words: str) -> None:
 
 
 def test_an_unreachable_server_is_named() -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = "http://127.0.0.1:1"
     with pytest.raises(StoreUnavailable, match=url):
         Queue.open(url, "orders", retry=RetryPolicy.never())
 
@@ -262,7 +262,7 @@ def test_within_is_refused(server: Served, name: str) -> None:
 
 def test_a_restarted_server_is_found_again(tmp_path: Path) -> None:
     with (
-        serving(folder=tmp_path) as first,
+        serving(folder=tmp_path, port=free_port()) as first,
         ThreadPoolExecutor(1) as pool,
         Queue.open(first.url, "orders", poll_interval=LONG) as queue,
     ):

@@ -11,6 +11,7 @@ import pytest
 
 from duequeue.contract.stage import until
 from duequeue.server import app_for
+from tests.fixtures.servers import free_port
 from tests.server.command import ServeProcess, serving
 from tests.server.served import served
 
@@ -48,7 +49,7 @@ class Servers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.running = ServeProcess(*ARGUMENTS, folder=folder)
+        self.running = ServeProcess(*ARGUMENTS, folder=folder, port=free_port())
         self.url = self.running.url
 
     def crash_when(self, is_under_load: Callable[[], bool]) -> None:

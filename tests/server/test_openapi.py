@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
 
 from duequeue.server import Limits, app_for
 from duequeue.server.app import ROUTES
@@ -35,6 +36,7 @@ expected-statuses = ["2xx", 401, 403, 404, 409, 422, 429]
 """
 
 
+@pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens.json")
     token, grant = new_token([Scope.ADMIN], datetime.now(UTC))

@@ -51,15 +51,15 @@ def test_messages_from_their_offer_to_their_end(http: httpx.Client) -> None:
 
 
 def test_what_happens_in_the_background(http: httpx.Client) -> None:
-    cron = {"queue": "orders", "every": "1h", "payload": 1}
-    assert http.put("/v1/crons/hourly", json=cron).json()["next_tick"] is not None
-    assert http.post("/v1/crons/hourly:run-now").json() == {"changed": True}
+    cron = {"queue": "orders", "every": "30d", "payload": 1}
+    assert http.put("/v1/crons/monthly", json=cron).json()["next_tick"] is not None
+    assert http.post("/v1/crons/monthly:run-now").json() == {"changed": True}
     (found,) = poll(http, QUEUE, wait=20)["deliveries"]
     settle(http, QUEUE, bury=[{"token": found["token"], "reason": "broken"}])
     revived = http.post(f"{QUEUE}/buried:revive", json={"reason": "brok"}).json()
     assert until_done(http, revived)["done"] == 1
-    assert http.delete("/v1/crons/hourly").json() == {"changed": True}
-    dropped = http.delete(f"{QUEUE}/messages", params={"key_prefix": "hourly"}).json()
+    assert http.delete("/v1/crons/monthly").json() == {"changed": True}
+    dropped = http.delete(f"{QUEUE}/messages", params={"key_prefix": "monthly"}).json()
     assert until_done(http, dropped)["done"] == 1
     assert [each["name"] for each in http.get("/v1/queues").json()["queues"]] == ["orders"]
     assert http.get("/readyz").status_code == 200

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Message, OfferOutcome, Queue, RetryPolicy, SchemaError, WrongDatabase
+from duequeue import Message, OfferOutcome, Queue, SchemaError, WrongDatabase
 from duequeue.contract.faces import Face, SyncFace
 from duequeue.contract.stage import until
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
@@ -130,25 +129,25 @@ def test_a_node_that_is_killed_under_load(
 ) -> None:
     """Clients that know all hosts go on, and nothing that was acknowledged is lost or back."""
     killed, *others = galera.nodes
-    try:
-        with under_load(galera.url(database), tmp_path) as load:
-            killed.kill()
-            load.go_on()
-        for node in others:
-            wait_for_others(node)
-            assert load.damage(node.url(database)) == Damage(set(), set())
-    finally:
-        galera.join(killed)
+    with galera.watchful():
+        try:
+            with under_load(galera.url(database), tmp_path) as load:
+                killed.kill()
+                load.go_on()
+            for node in others:
+                wait_for_others(node)
+                assert load.damage(node.url(database)) == Damage(set(), set())
+        finally:
+            galera.join(killed)
 
 
 def test_a_node_that_is_cut_off_from_the_others(
     galera: GaleraCluster, database: str, face: Face
 ) -> None:
     """It refuses all statements, so calls leave it for a node of the rest of the cluster."""
-    patience = RetryPolicy(budget=timedelta(seconds=10))
-    with face.open(galera.url(database), "orders", retry=patience) as queue:
+    with face.open(galera.url(database), "orders") as queue:
         queue.offer("a", 1)
-        with isolated(galera.nodes[0]):
+        with galera.watchful(), isolated(galera.nodes[0]):
             assert queue.offer("b", 1) is OfferOutcome.CREATED
             assert [each.key for each in queue.try_poll_many(9)] == ["a", "b"]
 

@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
@@ -83,19 +82,16 @@ def test_a_server_with_the_certificate_that_is_expected(
 def test_a_server_with_the_certificate_of_a_stranger_is_refused_at_once(
     secured: Secured, face: Face, mode: str
 ) -> None:
-    url, began = secured.url(f"ssl_mode={mode}", secured.stranger), monotonic()
+    url = secured.url(f"ssl_mode={mode}", secured.stranger)
     with pytest.raises(StoreError, match="certificate verify failed") as raised:
         face.open(url, "orders")
     assert type(raised.value) is StoreError
-    assert monotonic() - began < 5  # of a budget of thirty
 
 
 def test_a_server_without_tls_is_refused_at_once(mariadb_url: str, face: Face) -> None:
-    began = monotonic()
     with pytest.raises(StoreError, match=r"SSL is required|demands TLS") as raised:
         face.open(f"{mariadb_url}?ssl_mode=required", "orders")
     assert type(raised.value) is StoreError
-    assert monotonic() - began < 5  # of a budget of thirty
 
 
 def test_a_probe_gives_no_login_to_a_stranger(secured: Secured) -> None:

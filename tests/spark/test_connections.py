@@ -20,7 +20,6 @@ from duequeue.spark.options import Options, parse
 from duequeue.spark.session import activate
 from duequeue.spark.write_places import FIRST_WAIT_SECONDS, open_for_writing
 from tests.fixtures.postgres import PostgresServer
-from tests.fixtures.servers import free_port
 from tests.race.together import PATIENCE
 from tests.spark.frames import messages
 from tests.spark.test_batch_write import save
@@ -95,7 +94,7 @@ def test_a_write_stays_within_max_connections(spark: SparkSession, on_postgres: 
 
 
 def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> None:
-    url = f"postgresql://127.0.0.1:{free_port()}/none"
+    url = "postgresql://127.0.0.1:1/none"
     frame = messages(spark, 1)
     began = monotonic()
     with pytest.raises(StoreUnavailable):
@@ -106,7 +105,7 @@ def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession) -> No
 def test_a_plain_write_to_an_unreachable_server_fails_before_it_begins(
     spark: SparkSession,
 ) -> None:
-    url = f"postgresql://127.0.0.1:{free_port()}/none"
+    url = "postgresql://127.0.0.1:1/none"
     refused = pytest.raises(
         PySparkException, match=r"PostgreSQL at 127\.0\.0\.1:\d+/none: .*refused"
     )

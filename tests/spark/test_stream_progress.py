@@ -19,7 +19,6 @@ from duequeue.spark.read_rows import full_schema
 from duequeue.spark.stream_backlog import Admission, BacklogReport
 from duequeue.spark.stream_leases import NO_LIMIT
 from duequeue.spark.stream_reader import StreamReader
-from tests.fixtures.servers import free_port
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import PAST
@@ -214,7 +213,7 @@ def test_an_offset_of_an_early_version_names_no_queue(url: str, queue: Queue[Any
 
 
 def test_an_unreachable_server_is_reported_in_seconds(spark: SparkSession, tmp_path: Path) -> None:
-    frame = stream(spark, f"postgresql://127.0.0.1:{free_port()}/none")
+    frame = stream(spark, "postgresql://127.0.0.1:1/none")
     query = to_function(frame, tmp_path, lambda *_: None).trigger(availableNow=True).start()
     with pytest.raises(PySparkException, match=r"127\.0\.0\.1"):
         query.awaitTermination(20)

@@ -15,7 +15,7 @@ from pymysql.cursors import Cursor
 from duequeue import Message, OfferOutcome, Outcome, Queue, RetryPolicy
 from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START
-from duequeue.contract.phrases import in_background, snapshot
+from duequeue.contract.phrases import PATIENCE, in_background, snapshot
 from duequeue.contract.stage import until
 from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
@@ -261,7 +261,8 @@ def test_no_producer_waits_for_a_claimer(queue: Queue[Any], cursor: Cursor) -> N
     cursor.execute(select)
     assert len(cursor.fetchall()) == 10
     offers = [Message(f"k000003{end}", 1) for end in "abc"]  # their keys lie between taken ones
-    assert in_background(partial(queue.offer_batch, offers)).result(5) == [OfferOutcome.CREATED] * 3
+    offering = in_background(partial(queue.offer_batch, offers))
+    assert offering.result(PATIENCE) == [OfferOutcome.CREATED] * 3
     cursor.execute("ROLLBACK")
 
 

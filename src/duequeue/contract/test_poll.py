@@ -227,7 +227,7 @@ def test_messages_behind_a_long_row_of_leases_are_found(
     assert len(queue.try_poll_many(1000)) == 302
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(20, func_only=True)
 def test_a_clock_before_the_epoch_tells_the_time_too(store_url: str) -> None:
     clock = ManualClock(datetime(1960, 1, 1, tzinfo=UTC))
     # One face is enough, and must be the blocking one: a poll that spins would take the loop along.

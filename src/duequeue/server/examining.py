@@ -1,6 +1,5 @@
 """The examination of a server and of its store, for `duequeue doctor`."""
 
-from functools import partial
 from importlib.metadata import version
 
 from duequeue.instants import to_millis
@@ -14,10 +13,12 @@ async def examined(queues: Queues) -> Examination:
 
     The store compares the clock of the database with that of the server.
     """
-    now = to_millis(queues.settings.clock.now())
+    clock = queues.settings.clock
+    now = to_millis(clock.now())
     text = f"DueQueue {version('duequeue')} serves {queues.address}."
     findings = [Finding(Level.OK, "service", text)]
     backend = queues.backend
     if isinstance(backend, Examinable):
-        findings += await queues.run(partial(backend.examine, now))
+        # Each try reads the clock when it is connected, so that nothing before it counts.
+        findings += await queues.run(lambda: backend.examine(to_millis(clock.now())))
     return Examination(now, findings)
