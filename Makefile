@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+.PHONY: help install version downloads test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -26,8 +26,11 @@ install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 version: install  ## Show which Python everything here runs on
 	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
 
-test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
+test: downloads $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
 	$(BIN)/pytest $(PARALLEL)
+
+downloads: install
+	@$(BIN)/python -m tests.fixtures.downloads
 
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not (postgres or mariadb or redis or http)'
