@@ -32,8 +32,10 @@ test: downloads $(JAVA_CLASSES)  ## Run the tests, on real servers they start th
 downloads: install
 	@$(BIN)/python -m tests.fixtures.downloads
 
+# The tests of settings and URLs have the names of servers in theirs, but start none.
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
-	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not (postgres or mariadb or redis or http)'
+	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract \
+		-k '_settings or test_backends or not (postgres or mariadb or redis or http)'
 
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
