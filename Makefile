@@ -80,7 +80,7 @@ soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see wh
 sbom: install  ## Write dist/duequeue.cdx.json, the list of all packages that DueQueue installs
 	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)
 	$(BIN)/python -m pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check \
-		'.[otel,postgres,spark]' --constraint constraints.txt
+		'.[callbacks,contract,http,mysql,otel,postgres,redis,server,spark]' --constraint constraints.txt
 	test -x $(SBOM)-maker/bin/python || $(PYTHON) -m venv $(SBOM)-maker
 	$(SBOM)-maker/bin/python -m pip install --quiet --disable-pip-version-check \
 		cyclonedx-bom --constraint constraints.txt
