@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+.PHONY: help install version downloads test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -26,11 +26,16 @@ install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 version: install  ## Show which Python everything here runs on
 	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
 
-test: install $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
+test: downloads $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
 	$(BIN)/pytest $(PARALLEL)
 
+downloads: install
+	@$(BIN)/python -m tests.fixtures.downloads
+
+# The tests of settings and URLs have the names of servers in theirs, but start none.
 test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
-	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract -k 'not (postgres or mariadb or redis or http)'
+	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract \
+		-k '_settings or test_backends or not (postgres or mariadb or redis or http)'
 
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
@@ -75,7 +80,7 @@ soak: install  ## Let mixed traffic run for MINUTES=60 on each store, and see wh
 sbom: install  ## Write dist/duequeue.cdx.json, the list of all packages that DueQueue installs
 	rm -rf $(SBOM) && $(PYTHON) -m venv --without-pip $(SBOM)
 	$(BIN)/python -m pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check \
-		'.[otel,postgres,spark]' --constraint constraints.txt
+		'.[callbacks,contract,http,mysql,otel,postgres,redis,server,spark]' --constraint constraints.txt
 	test -x $(SBOM)-maker/bin/python || $(PYTHON) -m venv $(SBOM)-maker
 	$(SBOM)-maker/bin/python -m pip install --quiet --disable-pip-version-check \
 		cyclonedx-bom --constraint constraints.txt

@@ -157,6 +157,7 @@ def test_failures_are_tried_again_with_backoff_and_buried_in_the_end(
         "bad-extend",
     ],
 )
+@pytest.mark.parametrize("pushed", ["memory"], indirect=True)
 def test_what_counts_as_a_failure(
     pushed: Pushing,
     queue: Queue,

@@ -15,9 +15,9 @@ from duequeue.cli import main
 from tests.fixtures.stores import fresh_url
 
 
-@pytest.fixture(params=["sqlite", "postgres", "http"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
-    """Each database that processes can share."""
+    """Two databases that processes can share; a few tests add a server of queues."""
     return fresh_url(request.param, request)
 
 

@@ -14,6 +14,7 @@ from duequeue.message import State
 from tests.cli.command import Worker
 
 
+@pytest.mark.parametrize("url", ["sqlite", "postgres", "http"], indirect=True)
 @pytest.mark.parametrize("handler", ["tell", "tell_async"])
 def test_messages_are_handled_until_told_to_stop(
     url: str, orders: Queue[Any], handler: str

@@ -15,6 +15,7 @@ from tests.cli.command import Worker
 ONE_EACH = ("--concurrency", "1", "--batch", "1", "--processes", "2")
 
 
+@pytest.mark.parametrize("url", ["sqlite", "postgres", "http"], indirect=True)
 def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> None:
     orders.offer_batch([Message(str(n), n) for n in range(4)])
     with Worker("hang", url, *ONE_EACH) as worker:

@@ -16,7 +16,7 @@ from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
 from duequeue.stores.sql.pooling import pool, pool_async, watchdog
 from tests.fixtures.mariadb import connected
-from tests.fixtures.silence import Silence
+from tests.fixtures.silence import EVERY_SILENCE, Silence
 from tests.race.holding import holding
 
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
@@ -25,10 +25,7 @@ ONE_TRY = 2.0
 AFTER_ONE_TRY = ONE_TRY + 1.5  # the first try is over, and the second one is not
 SLACK = 10.0  # seconds for a busy machine
 
-in_a_black_hole = pytest.mark.parametrize(
-    "silence", ["black hole", "black hole to MariaDB", "black hole to Redis"], indirect=True
-)
-with_a_pool_in_a_black_hole = pytest.mark.parametrize(
+with_a_pool = pytest.mark.parametrize(
     "silence", ["black hole", "black hole to MariaDB"], indirect=True
 )
 
@@ -57,6 +54,7 @@ def queue(silence: Silence, face: Face) -> Iterator[QueueFace]:
         yield queue
 
 
+@pytest.mark.parametrize("silence", EVERY_SILENCE, indirect=True)
 def test_an_offer(silence: Silence, queue: QueueFace) -> None:
     refused = pytest.raises(StoreUnavailable, match="no answer within 2 s")
     with silent(silence), ends_within(ONE_TRY), refused:
@@ -71,7 +69,6 @@ def test_a_poll_with_a_timeout(silence: Silence, queue: QueueFace) -> None:
     assert queue.poll(10 * SECOND) is not None
 
 
-@in_a_black_hole
 def test_opening(silence: Silence, face: Face) -> None:
     # Redis has five seconds to connect.
     on_redis = silence.url.startswith("redis:")
@@ -82,7 +79,6 @@ def test_opening(silence: Silence, face: Face) -> None:
     face.open(silence.url, "orders").close()
 
 
-@in_a_black_hole
 def test_a_call_goes_on_when_the_server_answers_again(silence: Silence, face: Face) -> None:
     with face.open(silence.url, "orders", retry=RetryPolicy(budget=6 * SECOND)) as queue:
         queue.offer("a", 1)
@@ -95,7 +91,6 @@ def test_a_call_goes_on_when_the_server_answers_again(silence: Silence, face: Fa
         assert queue.contains("b")
 
 
-@in_a_black_hole
 def test_closing(silence: Silence, face: Face) -> None:
     queue = face.open(silence.url, "orders", retry=RetryPolicy(budget=BUDGET))
     queue.offer("a", 1, timedelta(hours=1))
@@ -118,7 +113,6 @@ def test_stopping_a_consumer(
         consumer.stop(SECOND)
 
 
-@in_a_black_hole
 def test_a_consumer_works_on_afterwards(
     silence: Silence, face: Face, loop_thread: LoopThread
 ) -> None:
@@ -143,7 +137,7 @@ def probes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "PROBE_SECONDS", 2)
 
 
-@with_a_pool_in_a_black_hole
+@with_a_pool
 @pytest.mark.usefixtures("probes_soon")
 def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
     silence: Silence, queue: QueueFace

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from duequeue.contract.stage import until
 from duequeue.server import app_for
 from tests.server.served import Served, served
 
@@ -32,6 +33,17 @@ def server(store_of_server: str) -> Iterator[Served]:
 def http(server: Served) -> Iterator[httpx.Client]:
     with server.client() as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def _nobody_waits_any_more(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Wait for the server to notice who has gone, because tests count those who wait."""
+    if "server" not in request.fixturenames:
+        yield
+        return
+    server: Served = request.getfixturevalue("server")
+    yield
+    until(lambda: server.service.live.waiters == 0)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import DOCS, ROOT
-from tests.fixtures.servers import missing_server
+from tests.fixtures.node import node
 from tests.server.command import ServeProcess, serving
 
 SERVER = "http://127.0.0.1:8080"
@@ -47,9 +46,6 @@ def test_every_curl_works(page: Path, dev_server: ServeProcess) -> None:
 
 
 def test_the_worker_in_javascript_works(dev_server: ServeProcess, tmp_path: Path) -> None:
-    node = shutil.which("node")
-    if node is None:
-        missing_server("no Node.js")
     (script,) = _SCRIPT.findall(PAGES[0].read_text("utf-8"))
     worker = tmp_path / "worker.mjs"
     worker.write_text(script.replace("wait: 20", "wait: 0.1"))
@@ -57,7 +53,7 @@ def test_the_worker_in_javascript_works(dev_server: ServeProcess, tmp_path: Path
         messages = [{"key": f"mail-{n}", "payload": n} for n in range(3)]
         http.post("/v1/queues/mails/messages", json=messages)
         ended = subprocess.run(
-            [node, worker],
+            [node(), worker],
             env={**os.environ, "DUEQUEUE_SERVER": dev_server.url, "ONCE": "1"},
             capture_output=True,
             text=True,

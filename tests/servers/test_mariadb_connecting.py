@@ -96,8 +96,9 @@ def test_a_server_without_tls_is_refused_at_once(mariadb_url: str, face: Face) -
 
 def test_a_probe_gives_no_login_to_a_stranger(secured: Secured) -> None:
     """The watchdog connects too, to find out whether a server still answers."""
+    url = secured.url("ssl_mode=verify_ca")  # another one would take the rights from this one
     trusted, strange = (
-        MariadbServer(MariadbSettings.from_url(secured.url("ssl_mode=verify_ca", authority)))
+        MariadbServer(MariadbSettings.from_url(f"{url}&ssl_ca={authority}"))
         for authority in (secured.authority, secured.stranger)
     )
     assert trusted.answers(5)

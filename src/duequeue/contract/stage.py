@@ -121,7 +121,7 @@ def until(what_is_true: Callable[[], bool]) -> None:
     gives_up_at = monotonic() + PATIENCE
     while not what_is_true():
         assert monotonic() < gives_up_at, "it never came true"
-        sleep(0)  # no time passes, but the threads that are to make it true get to run
+        sleep(0.001)  # the threads and processes that are to make it true need the cores
 
 
 def until_gone(queue: QueueFace, key: str) -> None:

@@ -52,7 +52,9 @@ def connect_to(
     limits = {"socket_timeout": limit, "socket_connect_timeout": limit}
     given = {**arguments(settings), **limits, "command_packer": Packer()}
     if server is None:
-        return _opened(redis.UnixDomainSocketConnection(path=settings.path, **given))
+        # redis-py declares a host for every connection, and defines none for this one.
+        driver = redis.UnixDomainSocketConnection(path=settings.path, **given)  # type: ignore[abstract, no-untyped-call]
+        return _opened(driver)
     return _opened(_to_server(settings, server, given))
 
 
@@ -83,7 +85,7 @@ def arguments(settings: RedisSettings, credentials: Credentials | None = None) -
 
 def _to_server(settings: RedisSettings, server: Server, given: dict[str, Any]) -> Any:
     if settings.tls is None:
-        return redis.Connection(**server._asdict(), **given)
+        return redis.Connection(**server._asdict(), **given)  # type: ignore[no-untyped-call]
     return redis.SSLConnection(**server._asdict(), **given, **dict(settings.tls))
 
 
