@@ -241,17 +241,18 @@ def test_a_switch_off_that_could_not_be_stored_counts_and_is_stored_later(
     pushed.define(url)
     push = pushed.start()
     records = push._records  # noqa: SLF001 - only the push must fail
-    switch_off, failures = records.switch_off, [StoreUnavailable("by a test")]
+    switch_off, works_again = records.switch_off, threading.Event()
 
-    async def fails_once(identity: str, condition: Condition) -> bool:
-        if failures:
-            raise failures.pop()
+    async def fails_at_first(identity: str, condition: Condition) -> bool:
+        if not works_again.is_set():
+            raise StoreUnavailable("by a test")
         return await switch_off(identity, condition)
 
-    records.switch_off = fails_once  # type: ignore[method-assign]
+    records.switch_off = fails_at_first  # type: ignore[method-assign]
     queue.offer("a", 1)
     until(lambda: "could not store the state of endpoint shop: by a test" in caplog.text)
     assert pushed.state() == "active"
+    works_again.set()
     pushed.define(url)  # which makes the push look
     until(lambda: pushed.state() == "disabled")
     assert len(receiver.calls) == 1
