@@ -57,6 +57,12 @@ class Waits:
         self._requests: SimpleQueue[HTTPConnection] = SimpleQueue()
         self._closed: SimpleQueue[HTTPConnection] = SimpleQueue()
         self.answers: SimpleQueue[bytes | Exception] = SimpleQueue()
+        self.connects, self.may_connect = Event(), Event()
+        self.may_connect.set()
+
+    def connect(self, *_: object) -> None:
+        self.connects.set()
+        assert self.may_connect.wait(PATIENCE)
 
     def new(self) -> HTTPConnection:
         connection = Watched("127.0.0.1")
@@ -73,6 +79,9 @@ class Waits:
     def next_request(self) -> HTTPConnection:
         return self._requests.get(timeout=PATIENCE)
 
+    def no_request(self) -> bool:
+        return self._requests.empty()
+
     def next_closed(self) -> HTTPConnection:
         return self._closed.get(timeout=PATIENCE)
 
@@ -82,6 +91,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     """Take the place of the server."""
     waits = Waits()
     monkeypatch.setattr(Connections, "new", waits.new)
+    monkeypatch.setattr(alerts, "connect", waits.connect)
     monkeypatch.setattr(alerts, "send", waits.send)
     return waits
 
@@ -113,6 +123,18 @@ def test_a_client_still_tries_after_a_thousand_failures(
     until(lambda: len(pauses) > 1100)
     assert pauses[:3] == [0.1, 0.2, 0.4]
     assert set(pauses[10:]) == {LONGEST_PAUSE}
+
+
+def test_a_client_that_is_closed_while_it_connects_does_not_wait(
+    place: HttpAlerts, waits: Waits
+) -> None:
+    waits.may_connect.clear()
+    place.listen(LONG)
+    assert waits.connects.wait(PATIENCE)
+    place.close()
+    waits.may_connect.set()
+    waits.next_closed()
+    assert waits.no_request()
 
 
 def test_a_thread_that_dies_of_a_defect_is_replaced(

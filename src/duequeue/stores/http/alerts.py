@@ -18,7 +18,7 @@ from duequeue.process.sockets import end_connection
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import read_answer
 from duequeue.stores.http.calls import WAIT_PATH
-from duequeue.stores.http.connections import Connections, send
+from duequeue.stores.http.connections import Connections, connect, send
 
 logger = logging.getLogger("duequeue.http")
 
@@ -108,6 +108,9 @@ class HttpAlerts:
 
     def _wait_once(self, connection: HTTPConnection) -> None:
         body, limit = encode(self._call), WAIT_SECONDS + SLACK_SECONDS
+        connect(connection, limit)
+        if self._closed.is_set():  # `close` may have found no socket to end
+            return
         status, answer = send(connection, self._address, WAIT_PATH, body, limit)
         found = read_answer(status, answer, _decode, self._address.text)
         self._call.source, self._call.heard = found.source, found.heard

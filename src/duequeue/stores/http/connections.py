@@ -87,15 +87,20 @@ def send(
     seconds: float | None,
 ) -> tuple[int, bytes]:
     """Send a request on a connection, and read the whole answer."""
+    connect(connection, seconds)
+    connection.sock.settimeout(seconds)
+    connection.request("POST", address.path + path, body, address.headers)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def connect(connection: HTTPConnection, seconds: float | None) -> None:
+    """Open a connection, unless it is open."""
     if connection.sock is None:
         if seconds is not None:
             connection.timeout = min(CONNECT_SECONDS, seconds)
         connection.connect()
         keep_alive(connection.sock)  # type: ignore[arg-type] # it has one now
-    connection.sock.settimeout(seconds)
-    connection.request("POST", address.path + path, body, address.headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read()
 
 
 def keep_alive(connection: socket.socket) -> None:
