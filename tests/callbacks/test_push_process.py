@@ -16,7 +16,9 @@ import httpx
 import pytest
 
 from duequeue import Queue
+from duequeue.contract.phrases import HOUR
 from duequeue.contract.stage import until
+from duequeue.instants import MILLISECOND
 from tests.callbacks import receiver as hostile
 from tests.callbacks.pushed import pushing
 from tests.callbacks.receiver import Call, Receiver, replies, waits_for
@@ -150,6 +152,22 @@ def test_a_call_that_outlives_the_grace_time_is_released(url: str, receiver: Rec
         assert push.end(signal.SIGTERM) == 0
         (left,) = queue.list().messages
         assert (left.state.value, left.attempts) == ("due", 1)
+
+
+def test_a_second_signal_ends_calls_at_once(url: str, receiver: Receiver) -> None:
+    target = receiver.will("/shop", hostile.hangs)
+    define(url, target, concurrency=1, timeout=HOUR // MILLISECOND)
+    with Queue.open(url, "orders") as queue, push_process(url, "--grace", "1h") as push:
+        queue.offer("a", 1)
+        queue.offer("b", 1)
+        receiver.wait_for_calls(1)
+        until(lambda: queue.stats().leased == 2)
+        push.process.send_signal(signal.SIGTERM)
+        until(lambda: queue.stats().due == 1)  # now it waits for the call
+        push.process.send_signal(signal.SIGTERM)
+        assert push.process.wait(PATIENCE) == 0
+        assert {each.key: each.attempts for each in queue.list().messages} == {"a": 1, "b": 0}
+        assert queue.stats().leased == 0
 
 
 def test_two_processes_share_the_work(url: str, receiver: Receiver) -> None:

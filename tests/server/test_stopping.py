@@ -86,7 +86,8 @@ def test_a_request_that_does_not_end_gets_an_answer(monkeypatch: pytest.MonkeyPa
 def test_a_second_signal_ends_callbacks_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'q.db'}"
     with running_receiver() as receiver:
-        body = {"queue": "q", "url": receiver.will("/", hangs), "timeout": "1h"}
+        target = receiver.will("/", hangs)
+        body = {"queue": "q", "url": target, "timeout": "1h", "concurrency": 1}
 
         async def stop_twice() -> None:
             service = app_for(url, push=PushSettings(grace=timedelta(hours=1)))
@@ -98,16 +99,19 @@ def test_a_second_signal_ends_callbacks_at_once(tmp_path: Path) -> None:
                     transport=transport, base_url="http://localhost"
                 ) as http:
                     assert (await http.put("/v1/endpoints/e", json=body)).status_code == 200
-                    assert (await http.put("/v1/queues/q/messages/a")).status_code == 200
+                    for key in "ab":
+                        assert (await http.put(f"/v1/queues/q/messages/{key}")).status_code == 200
                     await asyncio.to_thread(receiver.wait_for_calls, 1)
+                await asyncio.to_thread(until, lambda: queue.stats().leased == 2)
                 server.stop()
+                await asyncio.to_thread(until, lambda: queue.stats().due == 1)  # it closes now
                 server.stop()
                 async with asyncio.timeout(PATIENCE):
                     await serving
 
-        asyncio.run(stop_twice())
-    with Queue.open(url, "q") as queue:
-        assert queue.stats().leased == 0
+        with Queue.open(url, "q") as queue:
+            asyncio.run(stop_twice())
+            assert queue.stats().leased == 0
 
 
 def test_a_draining_server_is_not_ready() -> None:

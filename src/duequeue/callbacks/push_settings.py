@@ -1,6 +1,6 @@
 """How a process posts callbacks: where they may go, through which proxy, and how many at a time."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,13 +27,11 @@ class PushSettings:
             raise ValueError(f"grace must not be negative, but it is {self.grace}")
 
     @asynccontextmanager
-    async def running(
-        self, store: StoreSettings, is_hurried: Callable[[], bool] = lambda: False
-    ) -> AsyncIterator[None]:
-        """Push until the end of the block; without any grace if it is hurried by then."""
+    async def running(self, store: StoreSettings) -> AsyncIterator[Push]:
+        """Push until the end of the block."""
         async with Poster(self.guard, proxy=self.proxy) as poster:
             push = await Push.start(store, poster, self.calls)
             try:
-                yield
+                yield push
             finally:
-                await push.close(0 if is_hurried() else self.grace.total_seconds())
+                await push.close(self.grace.total_seconds())

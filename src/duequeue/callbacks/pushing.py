@@ -42,6 +42,8 @@ class Push:
         self._slots = Slots(calls)
         self._pushes: dict[tuple[str, str], tuple[OpenedQueue, QueuePush]] = {}
         self._endings: dict[asyncio.Task[None], QueuePush] = {}  # of queues without endpoints
+        self._closing: list[QueuePush] = []
+        self._hurried = False
         self._notes = Notes(self._records, records.context.now)
         self._changes = Changes()
         self._watching: asyncio.Task[None] | None = None
@@ -71,6 +73,9 @@ class Push:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         pushes, self._pushes = list(self._pushes.values()), {}
+        self._closing = [*(push for _, push in pushes), *self._endings.values()]
+        if self._hurried:
+            self.hurry()
         await asyncio.gather(
             *(self._end(*each, seconds) for each in pushes),
             *(push.stop(seconds) for push in self._endings.values()),
@@ -79,6 +84,12 @@ class Push:
             await asyncio.wait(self._endings)
         await self._notes.close()
         await self._endpoints.close()
+
+    def hurry(self) -> None:
+        """Give calls no time to end, whether `close` was called already or not."""
+        self._hurried = True
+        for push in self._closing:
+            push.hurry()
 
     async def __aenter__(self) -> Self:
         return self

@@ -75,7 +75,7 @@ class QueuePush:
         self._calls: set[asyncio.Task[None]] = set()
         self._changes = Changes()
         self._polling: StoppableFlow | None = None
-        self._stopping = False
+        self._stopping = self._hurried = False
         self._settler = Settler(context, self._drive)
         self._keeper = LeaseKeeper(
             lambda: self._context, self._drive, self._held.values, self._on_lost
@@ -99,13 +99,22 @@ class QueuePush:
         for lane in self._lanes.busy():
             self._give_back(self._lanes.empty(lane))
         if self._calls:
-            await asyncio.wait(self._calls, timeout=seconds)
-        for call in list(self._calls):
-            call.cancel()
+            await asyncio.wait(self._calls, timeout=0 if self._hurried else seconds)
+        self._cancel_calls()
         if self._calls:
             await asyncio.wait(self._calls)
         await self._keeper.close()
         await self._settler.close()
+
+    def hurry(self) -> None:
+        """Give calls no time to end, whether `stop` was called already or not."""
+        self._hurried = True
+        if self._stopping:
+            self._cancel_calls()
+
+    def _cancel_calls(self) -> None:
+        for call in self._calls:
+            _cancel(call)
 
     # Fetching.
 
@@ -318,8 +327,8 @@ class QueuePush:
         self._let_go(message)
         if message.call is None:
             self._lanes.remove(message)
-        else:  # later, because a task that is cancelled before its first step cleans nothing up
-            asyncio.get_running_loop().call_soon(message.call.cancel)
+        else:
+            _cancel(message.call)
 
     def _reconsider(self) -> None:
         """Look again at what may be sent, even if a poll waits for messages."""
@@ -332,3 +341,8 @@ class QueuePush:
 
     async def _drive(self, flow: Flow[Any]) -> Any:
         return await drive_async(flow, self._perform)
+
+
+def _cancel(call: "asyncio.Task[None]") -> None:
+    """Cancel a call soon, because a task that is cancelled before its first step does nothing."""
+    asyncio.get_running_loop().call_soon(call.cancel)

@@ -19,6 +19,7 @@ from duequeue.retention import Retention
 if TYPE_CHECKING:
     from duequeue.callbacks.opened_queue import StoreSettings
     from duequeue.callbacks.push_settings import PushSettings
+    from duequeue.callbacks.pushing import Push
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Post the messages of queues that have endpoints, as they fall due. Any number of these "
         "processes share the work. `duequeue serve` does the same unless it has --no-push. "
-        "After SIGTERM or Ctrl-C, running callbacks have the time of --grace to finish."
+        "After SIGTERM or Ctrl-C, running callbacks have the time of --grace to finish; a second "
+        "signal ends them at once."
     )
     add_url(parser)
     add_push_options(parser)
@@ -84,8 +86,17 @@ def run(given: argparse.Namespace) -> int:
 
 async def _push(settings: "PushSettings", store: "StoreSettings") -> None:
     stopped = asyncio.Event()
-    with answered_in_the_loop_by(stopped.set):
-        async with settings.running(store):
+    running: list[Push] = []
+
+    def stop() -> None:
+        if stopped.is_set():
+            for push in running:
+                push.hurry()
+        stopped.set()
+
+    with answered_in_the_loop_by(stop):
+        async with settings.running(store) as push:
+            running.append(push)
             collect_seldom()
             print("pushing", flush=True)
             await stopped.wait()

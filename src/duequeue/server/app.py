@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import Push
 from duequeue.clock import Clock, SystemClock
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.retention import Retention
@@ -96,7 +97,7 @@ class Service:
         self._background: set[asyncio.Task[None]] = set()
         self._push = push
         self._pushing = AsyncExitStack()
-        self._is_hurried = False
+        self._running_push: Push | None = None
 
     async def __call__(self, scope: Scoped, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the lifespan of the server."""
@@ -133,15 +134,16 @@ class Service:
         self.crons.start()
         if self._push is not None:
             store = self.queues.settings.store_settings
-            running = self._push.running(store, lambda: self._is_hurried)
-            await self._pushing.enter_async_context(running)
+            running = self._push.running(store)
+            self._running_push = await self._pushing.enter_async_context(running)
 
-    async def close(self, *, at_once: bool = False) -> None:
-        """Wake everybody who waits, end what runs in the background, and close the queues.
+    def hurry(self) -> None:
+        """Give callbacks no time to end when the service is closed; their messages come again."""
+        if self._running_push is not None:
+            self._running_push.hurry()
 
-        `at_once` cancels the callbacks that still run, so that their messages come again.
-        """
-        self._is_hurried = at_once
+    async def close(self) -> None:
+        """Wake everybody who waits, end what runs in the background, and close the queues."""
         self.live.drain()
         await self._pushing.aclose()
         await self.crons.close()

@@ -3,10 +3,13 @@
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import TypeVar
 
-from duequeue.drive.actions import Action, Listen, Pause
+from duequeue.drive.actions import Action, Flow, Listen, Pause
 from duequeue.drive.stoppable import StoppableFlow
 from duequeue.wakeups.next_look import NEVER
+
+R = TypeVar("R")
 
 
 class Lookouts:
@@ -45,7 +48,13 @@ class PollFlow(StoppableFlow):
     ) -> None:
         super().__init__(perform)
         self._lookouts = lookouts
-        self._ends_at = monotonic() + seconds
+        self._seconds = seconds
+        self._ends_at = 0.0
+
+    async def run(self, flow: Flow[R]) -> R:
+        """Run the poll, whose time begins now."""
+        self._ends_at = monotonic() + self._seconds
+        return await super().run(flow)
 
     async def wait(self, action: Listen | Pause) -> object:
         """Sleep until the bell rings if another request wakes up for the next look."""

@@ -50,16 +50,21 @@ class DrainingServer(uvicorn.Server):
         """Serve until SIGTERM or SIGINT; a second signal ends open requests and callbacks too."""
         try:
             await self._service.start()
-            with answered_in_the_loop_by(self.stop):
+        except BaseException:
+            await self._service.close()
+            raise
+        with answered_in_the_loop_by(self.stop):
+            try:
                 on_listening()
                 await self._serve([listener])
-        finally:
-            await self._service.close(at_once=self.force_exit)
+            finally:
+                await self._service.close()
 
     def stop(self) -> None:
         """Wake those who wait, let requests in flight end, and accept no more."""
         if self.should_exit:
             self.force_exit = True
+            self._service.hurry()
         self.should_exit = True
         self._service.live.drain()
 
