@@ -80,7 +80,7 @@ class Records:
         self.context = context
 
     async def all(self) -> dict[str, Entry]:
-        """Return every endpoint that can be read by its id."""
+        """Return by its id every endpoint that can be read."""
         return (await self.find_all()).entries
 
     async def find_all(self) -> Found:

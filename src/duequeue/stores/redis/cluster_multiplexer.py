@@ -1,6 +1,7 @@
 """The connections of an event loop to the nodes of a cluster, which all its tasks share."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class ClusterMultiplexer:
         self._settings = settings
         self._map = shared_map(settings)
         self._nodes: dict[Server, Multiplexer] = {}
-        self._opening = asyncio.Lock()
+        self._opening: defaultdict[Server, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._last: Server | None = None
         self.is_broken = False
 
@@ -82,7 +83,7 @@ class ClusterMultiplexer:
         found = self._nodes.get(server)
         if found is not None and not found.is_broken:
             return found
-        async with self._opening:
+        async with self._opening[server]:
             found = self._nodes.get(server)
             if found is None or found.is_broken:
                 if found is not None:

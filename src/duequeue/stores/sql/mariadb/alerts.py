@@ -120,8 +120,9 @@ class SharedLines:
                     for kind in kinds:
                         self._wake(connection, kind)
             except Exception:
-                with self._lock:
-                    self._note(kinds)  # these wake-ups are sent on the next connection
+                if connection.is_lost():  # otherwise the server refuses, and would do so again
+                    with self._lock:
+                        self._note(kinds)  # these wake-ups are sent on the next connection
                 raise
             line.closed.wait(SEND_EVERY)
 
