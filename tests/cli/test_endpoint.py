@@ -109,6 +109,15 @@ def test_only_a_definition_creates_a_database(
     assert (ran.status, "there is no file" in ran.err, file.exists()) == (1, True, False)
 
 
+def test_a_database_that_cannot_be_opened_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "missing"
+    ran = Ran(capsys, f"sqlite:///{folder / 'x.db'}", "set", "shop", URL, "--queue", "orders")
+    assert ran.status != 0
+    assert str(folder) in ran.err
+
+
 def test_a_secret_comes_from_a_file_and_is_never_shown(
     place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ def calls_at(place: Place, *, create: bool = False) -> Iterator[Calls]:
     with asyncio.Runner() as runner:
         service = _own_service(place.url)
         try:
+            runner.run(service.queues.start())  # its error names the cause, and an answer does not
             yield _OwnCalls(service, runner)
         finally:
             runner.run(service.close())

@@ -80,7 +80,8 @@ def queue_name(given: argparse.Namespace, found: list[QueueName]) -> str:
     name: str | None = given.queue or load_defaults().queue
     names = {each.name for each in found}
     if name is None and len(names) != 1:
-        raise ValueError("pass --queue with the name of the queue")
+        known = f"; there are {', '.join(sorted(names))}" if names else ""
+        raise ValueError(f"pass --queue with the name of the queue{known}")
     return name or names.pop()
 
 
