@@ -180,8 +180,8 @@ def test_a_clock_set_back_holds_items_back(queue: Any, clock: ManualClock) -> No
 
 def test_the_clock_of_the_machine(make: Make) -> None:
     queue = make()
-    queue.put("a", timedelta(milliseconds=5))
     due_at = datetime.now(UTC) + timedelta(milliseconds=5)
+    queue.put("a", timedelta(milliseconds=5))
     assert queue.take() == "a"
     assert datetime.now(UTC) >= due_at - timedelta(milliseconds=1)
 
