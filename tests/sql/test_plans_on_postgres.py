@@ -214,6 +214,24 @@ def test_responses_are_found_by_key_and_by_expiry(explaining: Explaining) -> Non
         assert sweep.buffers <= 60, str(sweep)
 
 
+def test_a_response_is_found_by_key_if_the_statistics_are_of_an_empty_table(
+    explaining: Explaining, million_url: str
+) -> None:
+    """This is so if they are gathered while a large transaction is not committed yet."""
+    with psycopg.connect(million_url) as other:
+        other.execute(MANY_RESPONSES, {"now": to_millis(START)})
+        explaining.connection.execute("ANALYZE duequeue_response")
+    explaining.queue.offer_batch([Message(f"order-{number}", "due") for number in range(1, 101)])
+    for number in range(1000, 1007):
+        found, (look,) = explaining.plans_of(methodcaller("response", f"order-{number}", 0))
+        assert found is not None
+        _, (deletion,) = explaining.plans_of(methodcaller("forget_response", f"order-{number}"))
+        _, (claims, forgetting) = explaining.plans_of(methodcaller("try_poll_many", 10))
+        for plan in (look, deletion, claims, forgetting):
+            assert_walks(plan, RESPONSE_KEY)
+        assert max(look.buffers, deletion.buffers) <= 15
+
+
 def test_a_micro_batch_goes_by_primary_key(explaining: Explaining) -> None:
     explaining.queue.offer_batch([Message(f"order-{number}", "due") for number in range(1000)])
     store = SqlBulk(Kind(1, "orders|json"), Settling(1, None))

@@ -258,12 +258,13 @@ SET id = excluded.id, payload = excluded.payload, reason = excluded.reason,
     responded_at = excluded.responded_at, expires_at = excluded.expires_at;
 
 -- name: find_response
--- A message in the queue comes first, because then every response is to an earlier one.
+-- A message in the queue comes first, because then every response is to an earlier one. As with
+-- `kind_id + 0`, the planner must not take the index by expiry, even if the statistics are old.
 SELECT TRUE AS is_pending, CAST(NULL AS bytea) AS payload, CAST(NULL AS text) AS reason, created_at
 FROM duequeue_message WHERE key = :key AND kind_id + 0 = :kind_id
 UNION ALL
 SELECT FALSE, payload, reason, responded_at FROM duequeue_response
-WHERE key = :key AND kind_id + 0 = :kind_id AND expires_at > :now;
+WHERE key = :key AND kind_id + 0 = :kind_id AND expires_at + 0 > :now;
 
 -- name: forget_old_responses
 DELETE FROM duequeue_response AS old
@@ -287,7 +288,7 @@ WHERE
 -- While a message with the key is in the queue, there is no response to it.
 DELETE FROM duequeue_response
 WHERE
-    key = :key AND kind_id + 0 = :kind_id AND expires_at > :now
+    key = :key AND kind_id + 0 = :kind_id AND expires_at + 0 > :now
     AND (
         SELECT message.id FROM duequeue_message AS message
         WHERE message.key = :key AND message.kind_id + 0 = :kind_id
