@@ -2,8 +2,8 @@
 
 import gc
 
-# Python starts a collection after 700 new objects by default. Calls of a server or a push process
-# make more than that many in a moment, and leave hardly any cycles behind.
+# By default, Python starts a collection after 700 or 2,000 new objects, depending on its version.
+# Calls of a server or a push process make more than that many in a moment.
 NEW_OBJECTS = 10_000
 
 
