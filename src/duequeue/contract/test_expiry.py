@@ -19,7 +19,7 @@ from duequeue.contract.phrases import (
     snapshot,
 )
 from duequeue.contract.stage import until
-from duequeue.flows.polling import EXPIRED_AT_ONCE
+from duequeue.flows.removing import EXPIRED_AT_ONCE
 
 
 def test_a_message_is_delivered_until_just_before_its_expiry(

@@ -15,10 +15,10 @@ from duequeue.port.store import Burial, Claimed, Expiry
 T = TypeVar("T")
 
 
-def emit_delivered(context: Context[T], claimed: Iterable[Claimed], now: int) -> None:
+def emit_delivered(context: Context[T], claimed: Iterable[Claimed]) -> None:
     """Emit an event for each leased message."""
     for each in claimed:
-        lateness = (now - each.asked_at) * MILLISECOND
+        lateness = (each.lease.delivered_at - each.asked_at) * MILLISECOND
         context.events.emit(Delivered(context.name, each.key, each.attempt, lateness))
 
 

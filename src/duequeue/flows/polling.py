@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from itertools import starmap
 from math import inf
 from time import monotonic
 from typing import TypeAlias, TypeVar
@@ -13,27 +14,29 @@ from duequeue.clock import ManualClock
 from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
+from duequeue.flows import removing
 from duequeue.flows.arguments import checked_limit
 from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.context import Context
-from duequeue.flows.emitting import emit_buried, emit_delivered, emit_expired
+from duequeue.flows.emitting import emit_delivered
 from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant, timeout_millis
-from duequeue.port.store import Burial, Claimed, Expiry, Operation, Steps
+from duequeue.port.store import Burial, Claimed, Expiry, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")
-R = TypeVar("R")
 
-# How many of the messages that are due first are searched for expired ones at a time.
-EXPIRED_AT_ONCE = 1000
+# A poll gives up after so many claims whose leases have ended before the store answers.
+MOST_LATE_CLAIMS = 3
 
 # How a face makes a delivery from a claimed message, its payload, and the end of its lease.
 Wrap: TypeAlias = Callable[[Claimed, T, int], D]
+# What `Wrap` is given.
+Found: TypeAlias = tuple[Claimed, T, int]
 
 logger = logging.getLogger("duequeue")
 
@@ -147,9 +150,10 @@ def _clean_and_look(
 def _look(
     context: Context[T], wrap: Wrap[T, D], limit: int, gives_up_at: float = inf
 ) -> Flow[list[D]]:
-    found: list[tuple[Claimed, T, int]] = []
-    claims = 0
-    while len(found) < limit:
+    """Lease what is due now, at most `limit`, and bury or drop what must not be delivered."""
+    found: list[Found[T]] = []
+    claims, late_claims, goes_on = 0, 0, True
+    while goes_on and len(found) < limit:
         token = secrets.randbits(62) + 1
         # With messages in hand, try once: they must not wait until the store can be reached.
         policy = RetryPolicy.never() if found else context.retry
@@ -163,78 +167,30 @@ def _look(
                 raise
             words = "queue %r: could not look for more messages: %s"
             logger.warning(words, context.name, one_line(error))
-            break
+            claimed, now = [], context.now()
         claims += 1
         good, burials, expired = _sort_out(context, claimed, now)
-        found += [(each, payload, now + context.lease) for each, payload in good]
-        if context.events.listeners:
-            emit_delivered(context, [each for each, _ in good], now)
-        if not burials and not expired:
-            break
-        try:
-            if burials:
-                sender = context.sender()
-                bury = partial(context.store.bury, burials, now, sender=sender)
-                won = yield from _once(context, bury, gives_up_at)
-                refused = [burial.lease.key for burial in burials if burial.lease.id in won]
-                context.announce_answered(refused, sender)
-                _report_burials(context, claimed, burials, won)
-            if expired:
-                many_more = len(expired) == len(claimed)
-                yield from _expire(context, expired, now, gives_up_at, many_more=many_more)
-        except StoreError as error:
-            # They stay leased and come again, so what was claimed with them need not wait.
-            removed = len(burials) + len(expired)
-            words = "queue %r: could not bury or drop %d messages, so they come again: %s"
-            logger.warning(words, context.name, removed, one_line(error))
-            break
+        for each, payload in good:
+            found.append((each, payload, now + context.lease))
+        goes_on = bool(burials or expired) and (
+            yield from removing.remove(context, claimed, burials, expired, now, gives_up_at)
+        )
+        if found and found[0][2] <= (now := context.now()):  # the first lease ends first
+            ended = [claimed for claimed, _, until in found if until <= now]
+            found = [each for each in found if each[2] > now]
+            yield from removing.give_back(context, ended, gives_up_at)
+            late_claims += not goes_on
+            goes_on = late_claims < MOST_LATE_CLAIMS
+            if not goes_on and not found:
+                raise removing.too_late(context, late_claims)
     if claims > 1:  # a later claim may have found earlier messages
         found.sort(key=_place)
-    return [wrap(*each) for each in found]
+    if context.events.listeners:
+        emit_delivered(context, [claimed for claimed, _, _ in found])
+    return list(starmap(wrap, found))
 
 
-def _report_burials(
-    context: Context[T], claimed: list[Claimed], burials: list[Burial], won: set[int]
-) -> None:
-    """Log the burials that won, because no caller asked for them, and notify the listeners."""
-    for burial in burials:
-        if burial.lease.id in won:
-            words = "queue %r: buried %r: %s"
-            logger.error(words, context.name, burial.lease.key, " ".join(burial.reason.split()))
-    emit_buried(context, claimed, burials, won)
-
-
-def _once(context: Context[T], operation: Operation[R], gives_up_at: float) -> Flow[R]:
-    """Run an operation once, without retries."""
-    return retrying(
-        RetryPolicy.never(),
-        operation,
-        gives_up_at=gives_up_at,
-        consumes=True,
-        contact=context.contact,
-    )
-
-
-def _expire(
-    context: Context[T], expired: list[Expiry], now: int, gives_up_at: float, *, many_more: bool
-) -> Flow[None]:
-    """Drop expired messages, and look for more of them if there may be many."""
-    if many_more:
-        token = secrets.randbits(62) + 1
-        until = now + context.lease
-        claim = partial(context.store.claim_expired, EXPIRED_AT_ONCE, now, until, token)
-        expired = expired + (yield from _once(context, claim, gives_up_at))
-    expired.sort(key=_key)
-    expire = partial(context.store.expire, expired, now)
-    won = yield from _once(context, expire, gives_up_at)
-    emit_expired(context, expired, won)
-
-
-def _key(expiry: Expiry) -> str:
-    return expiry.lease.key
-
-
-def _place(found: tuple[Claimed, T, int]) -> tuple[int, int]:
+def _place(found: Found[T]) -> tuple[int, int]:
     """Return the place of a message in due order."""
     return found[0].due_at, found[0].lease.id
 
