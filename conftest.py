@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.fixtures.memory",
     "tests.fixtures.postgres",
     "tests.fixtures.http_farm",
+    "tests.fixtures.injecting",
     "tests.fixtures.pgbouncer",
     "tests.fixtures.redis",
     "tests.fixtures.silence",

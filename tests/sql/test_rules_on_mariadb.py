@@ -386,6 +386,7 @@ def test_a_delete_by_an_index_of_several_columns_reads_no_more_than_it_finds_the
         cursor.execute(f"INSERT INTO {place} VALUES {rows}")  # noqa: S608
     given = {"kind_id": kind, "prefix": "p", "config_hash": "h", "before": 9, "app": "a0"}
     given |= {"consumer": "c", "sequence": 0, "writer": 7, "batch": 1, "now": 1, "keep": 0}
+    given |= {"token": 0}
     common = {**literals(given, query), "found": ", ".join(map(str, NINE)), "limit": "9"}
     texts = [*rendered_each(query, common, columns, each), *rendered(query.then, common)]
     (delete,) = [text for text in texts if text.startswith("DELETE")]

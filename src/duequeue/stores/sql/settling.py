@@ -1,5 +1,6 @@
 """The statements by which messages leave the queue, each with a row of history or without."""
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -122,8 +123,8 @@ class Settling:
         return self.rows_of(QueryEach(name, {"now": now}, (*LEASE, "attempts"), each), now)
 
     def drop(self, key: str, now: int, notes: Sequence[QueryEach]) -> Steps[int]:
-        """Delete a message by key, and count it."""
-        one = {**self._kind, "now": now}
+        """Delete a message by key, and count it; only the one that is refused is deleted."""
+        one = {**self._kind, "now": now, "token": secrets.randbits(62) + 1}
         refusal = {**one, "reason": DROPPED, "expires_at": now + KEEP}
         refused = QueryEach("refuse_messages", refusal, ("key",), [(key,)])
         name = "drop_message" if self._days is None else "drop_message_with_history"

@@ -240,14 +240,15 @@ SELECT kind_id, `key`, :of_lease(payload), :of_lease(reason), :now, :of_lease(ex
 FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
 
 -- name: refuse_messages
--- This is write_responses for messages that are dropped by their keys.
-SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id
-FOR UPDATE;
+-- This is write_responses for messages that are dropped by their keys. They get a token that no lease has,
+-- by which drop_message finds them. If there is none, nothing is locked, so somebody may offer the key
+-- before the next statement, and that message stays.
+UPDATE duequeue_message FORCE INDEX (duequeue_message_key) SET lease_token = :token
+WHERE `key` IN ({:key}) AND kind_id = :kind_id;
 REPLACE INTO duequeue_response (kind_id, `key`, reason, responded_at, expires_at)
 SELECT kind_id, `key`, :reason, :now, :expires_at
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: find_response
 -- A message in the queue comes first, because then every response is to an earlier one.
@@ -349,11 +350,12 @@ SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
 WHERE `key` = :key AND kind_id = :kind_id AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
+-- This deletes what refuse_messages has given the token.
 SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token
 FOR UPDATE;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: drop_messages
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
@@ -698,17 +700,15 @@ FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
 
 -- name: drop_message_with_history
--- The messages are locked before they are copied.
 SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token
 FOR UPDATE;
 INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
 SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id
-FOR UPDATE;
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: drop_messages_with_history
 -- Messages that are offered meanwhile stay, since only those that were locked have the mark.

@@ -244,15 +244,16 @@ SET id = excluded.id, payload = excluded.payload, reason = excluded.reason,
     responded_at = excluded.responded_at, expires_at = excluded.expires_at;
 
 -- name: refuse_messages
--- This is write_responses for messages that are dropped by their keys.
+-- This is write_responses for messages that are dropped by their keys. They get a token that no lease has,
+-- by which drop_message finds them. If there is none, nothing is locked, so somebody may offer the key
+-- before the next statement, and that message stays.
+WITH marked AS (
+    UPDATE duequeue_message SET lease_token = :token
+    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+    RETURNING kind_id, key
+)
 INSERT INTO duequeue_response (kind_id, key, reason, responded_at, expires_at)
-SELECT held.kind_id, held.key, CAST(:reason AS text), :now, CAST(:expires_at AS bigint)
-FROM unnest(CAST(:key AS text [])) AS given (key)
-CROSS JOIN LATERAL (
-    SELECT kind_id, key FROM duequeue_message
-    WHERE key = given.key AND kind_id + 0 = :kind_id
-    FOR UPDATE
-) AS held
+SELECT kind_id, key, CAST(:reason AS text), :now, CAST(:expires_at AS bigint) FROM marked
 ON CONFLICT (kind_id, key) DO UPDATE
 SET id = excluded.id, payload = excluded.payload, reason = excluded.reason,
     responded_at = excluded.responded_at, expires_at = excluded.expires_at;
@@ -353,7 +354,9 @@ SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
 WHERE key = :key AND kind_id + 0 = :kind_id AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
-DELETE FROM duequeue_message WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+-- This deletes what refuse_messages has given the token.
+DELETE FROM duequeue_message
+WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id AND lease_token = :token
 RETURNING 1;
 
 -- name: drop_messages
@@ -757,7 +760,7 @@ SELECT id FROM held;
 -- name: drop_message_with_history
 WITH gone AS (
     DELETE FROM duequeue_message
-    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id AND lease_token = :token
     RETURNING kind_id, key, asked_at, attempt
 ),
 kept AS (

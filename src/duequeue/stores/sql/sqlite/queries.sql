@@ -133,10 +133,12 @@ SELECT kind_id, key, :payload, :reason, :now, :expires_at
 FROM duequeue_message WHERE id = :id AND lease_token = :token;
 
 -- name: refuse_messages
--- This is write_responses for messages that are dropped by their keys.
+-- This is write_responses for messages that are dropped by their keys. The token is not used here and
+-- in drop_message, because nobody else writes between the two.
 INSERT OR REPLACE INTO duequeue_response (kind_id, key, reason, responded_at, expires_at)
 SELECT kind_id, key, :reason, :now, :expires_at
-FROM duequeue_message WHERE kind_id = :kind_id AND key = :key;
+FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
+RETURNING :token;
 
 -- name: find_response
 -- A message in the queue comes first, because then every response is to an earlier one.
@@ -226,7 +228,7 @@ SET due_at = :due_at, asked_at = :due_at, updated_at = :now,
 WHERE kind_id = :kind_id AND key = :key AND (expires_at IS NULL OR expires_at > :due_at);
 
 -- name: drop_message
-DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key RETURNING 1;
+DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key RETURNING :token;
 
 -- name: drop_messages
 DELETE FROM duequeue_message WHERE kind_id = :kind_id;
@@ -506,7 +508,7 @@ WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
 -- name: drop_message_with_history
 UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
-WHERE kind_id = :kind_id AND key = :key RETURNING 1;
+WHERE kind_id = :kind_id AND key = :key RETURNING :token;
 
 -- name: drop_messages_with_history
 UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now
