@@ -1,9 +1,9 @@
 """One endpoint as a push process sees it: what runs, what waits, and whether more may begin."""
 
-from collections import deque
+from collections import Counter, deque
 from typing import NamedTuple
 
-from duequeue.callbacks.answer import Meaning, SwitchedOff, TryLater
+from duequeue.callbacks.answer import Accepted, Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.breaker import Breaker
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
@@ -28,6 +28,7 @@ class Lane:
     def __init__(self, entry: Entry, now: int) -> None:
         self.entry = entry
         self.running = 0
+        self.calls: Counter[str] = Counter()  # by result
         self.waiting: deque[Held] = deque()
         self.is_gone = False  # whether the endpoint was removed
         self._switched_off: Condition | None = None  # by the receiver, and not stored yet
@@ -114,6 +115,7 @@ class Lane:
         It says nothing about an endpoint that was enabled again, or got another URL, meanwhile.
         """
         self.running -= 1
+        self.calls[_result(meaning)] += 1
         if permit.breaker is self._breaker:
             self._learn(permit.turn, meaning, now)
 
@@ -146,6 +148,13 @@ class Lane:
             return Condition("throttled", self._throttled_by, self._throttled_at, self._until)
         return None
 
+    def state(self, now: int) -> str:
+        """Return what this process thinks of the endpoint, in one word."""
+        if not self._is_off and self._breaker.state != "active":
+            return self._breaker.state
+        condition = self.condition(now)
+        return "active" if condition is None else condition.state
+
     def _reset(self, now: int) -> None:
         self._switched_off = None
         self._breaker = Breaker(now)
@@ -163,6 +172,18 @@ class Lane:
             return 0
         # A clock that was set back must not make the pause longer.
         return min(self._until - now, max(0, self._until - self._throttled_at))
+
+
+def _result(meaning: Meaning | None) -> str:
+    match meaning:
+        case None | TryLater(was_called=False):
+            return "cancelled"
+        case Accepted() | Kept():
+            return "accepted"
+        case TryLater():
+            return "failed"
+        case _:
+            return "refused"
 
 
 def _rate(endpoint: Endpoint) -> RateLimit | None:

@@ -72,6 +72,10 @@ class Lanes:
         """Return all messages that wait in a lane, and forget them."""
         return [self.take(lane) for _ in range(len(lane.waiting))]
 
+    def all(self) -> list[Lane]:
+        """Return the lanes of all endpoints."""
+        return list(self._lanes.values())
+
     def busy(self) -> list[Lane]:
         """Return the lanes in which messages wait."""
         return list(self._busy.values())

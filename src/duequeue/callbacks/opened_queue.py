@@ -1,7 +1,7 @@
 """A queue whose payloads stay as the store keeps them, and the parts that a push needs."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from duequeue.drive.actions import performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.flows import opening
 from duequeue.flows.context import Context
+from duequeue.port.store import Store
 from duequeue.queue_async import AsyncQueue
 from duequeue.retention import Retention
 
@@ -26,6 +27,8 @@ class StoreSettings:
     poll_interval: timedelta = timedelta(seconds=3)
     history: bool = True
     retention: Retention | None = None
+    # Returns the store of a queue with something around it that observes its calls.
+    observe: Callable[[str, Store], Store] | None = None
 
 
 class OpenedQueue:
@@ -66,6 +69,8 @@ class OpenedQueue:
         except BaseException:
             await session.close()
             raise
+        if settings.observe is not None:
+            context = replace(context, store=settings.observe(name, context.store))
         perform = after_due_crons(performer_async(session), context)
         return cls(AsyncQueue(backend, context, session), context, perform)
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Self
 
+from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
 from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
 from duequeue.callbacks.posting import Poster
@@ -84,6 +85,10 @@ class Push:
             await asyncio.wait(self._endings)
         await self._notes.close()
         await self._endpoints.close()
+
+    def lanes(self) -> list[Lane]:
+        """Return the endpoints, as this process sees them."""
+        return [lane for _, push in self._pushes.values() for lane in push.lanes]
 
     def hurry(self) -> None:
         """Give calls no time to end, whether `close` was called already or not."""

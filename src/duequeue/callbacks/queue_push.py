@@ -91,6 +91,11 @@ class QueuePush:
         self._keeper.note()
         self._reconsider()
 
+    @property
+    def lanes(self) -> list[Lane]:
+        """The endpoints, as this process sees them."""
+        return self._lanes.all()
+
     async def stop(self, seconds: float) -> None:
         """Lease no more messages, let calls end within some seconds, and give the rest back."""
         self._stopping = True

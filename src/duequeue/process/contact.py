@@ -32,6 +32,7 @@ class StoreContact:
         self._logged_at: float | None = None
         self.failing_since: float | None = None
         self.reached_at = clock()
+        self.failures = 0
 
     @property
     def is_lost(self) -> bool:
@@ -40,6 +41,7 @@ class StoreContact:
 
     def failed(self, error: BaseException) -> None:
         """Note that a call failed because the store is unavailable."""
+        self.failures += 1
         # Another thread, or the call that a signal interrupted, may hold the lock. It logs enough.
         if self._lock.acquire(blocking=False):
             try:

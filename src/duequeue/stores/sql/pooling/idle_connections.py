@@ -1,12 +1,14 @@
 """Idle connections, which both pools keep and close in the same way."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from math import inf
 from time import monotonic
 from typing import Generic, TypeVar
 
 from duequeue.errors import StoreUnavailable
+from duequeue.process.pools import PoolUse, note_pool
 from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
@@ -19,7 +21,7 @@ TIDY_EVERY = 60.0
 LONGEST_WAIT = 10.0
 
 
-class IdleConnections(Generic[C]):
+class IdleConnections(ABC, Generic[C]):
     """The idle connections of a pool, which exist for as long as the pool has users.
 
     The one that was used last is used next, so that the others may grow old and be closed.
@@ -33,6 +35,17 @@ class IdleConnections(Generic[C]):
         self._users = 0
         self._counting = threading.Lock()
         self._tidy_at = monotonic() + TIDY_EVERY
+        note_pool(self)
+
+    @property
+    def use(self) -> PoolUse | None:
+        """How many of the places are taken."""
+        free = self._free_places()
+        return PoolUse(str(self.server), self.size, self.size - free) if self._users else None
+
+    @abstractmethod
+    def _free_places(self) -> int:
+        """Return how many places nobody uses."""
 
     def join(self) -> None:
         """Count one more user."""

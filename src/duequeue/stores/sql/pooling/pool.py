@@ -72,6 +72,9 @@ class Pool(IdleConnections[PooledConnection]):
                     self._tidy()
         (self._for_consumers if place.for_consumers else self._free).put(place)
 
+    def _free_places(self) -> int:
+        return self._free.qsize() + self._for_consumers.qsize()
+
     def _wait(self, began: float, seconds: float, *, consumes: bool) -> WatchedPlace:
         gives_up_at = began + min(seconds, LONGEST_WAIT)
         while True:

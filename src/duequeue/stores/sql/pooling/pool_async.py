@@ -74,6 +74,9 @@ class AsyncPool(IdleConnections[PooledConnection]):
                         QueueClosed("the queue was closed while this call waited for a connection")
                     )
 
+    def _free_places(self) -> int:
+        return len(self._free) + len(self._for_consumers)
+
     async def _wait(self, seconds: float, *, consumes: bool) -> WatchedPlace:
         waiters = self._waiting_consumers if consumes else self._waiting
         waiter: asyncio.Future[WatchedPlace] = self._loop.create_future()
