@@ -1,15 +1,11 @@
 """Stats, forecast, history, queues, limits, health, metrics."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import httpx
 import msgspec
-import pytest
 
-from duequeue import QueueStats
-from duequeue.server import Limits, app_for, metrics
+from duequeue.server import Limits
 from tests.server.test_messages import offer
 from tests.server.test_polling import poll, settle
 
@@ -95,36 +91,6 @@ def test_metrics(http: httpx.Client, path: str, name: str) -> None:
     assert "private" not in answer.text
     for line in lines:
         assert line.startswith("#") or float(line.rpartition(" ")[2]) >= 0
-
-
-def test_a_scrape_during_another_has_the_last_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    gauge = 'duequeue_messages{queue="q",type="json",state="future"} 0'
-
-    async def scrape() -> str:
-        service = app_for("memory:scrapes")
-        queue = await service.queues.get("q", "json")
-        read = partial(service.meter.text, service.queues, service.live)
-        assert gauge in await read()
-        begun, ending = asyncio.Event(), asyncio.Event()
-        count = queue.queue.stats
-
-        async def count_slowly() -> QueueStats:
-            begun.set()
-            await ending.wait()
-            return await count()
-
-        monkeypatch.setattr(queue.queue, "stats", count_slowly)
-        monkeypatch.setattr(metrics, "COUNT_EVERY_SECONDS", -1.0)
-        slow = asyncio.create_task(read())
-        await begun.wait()
-        monkeypatch.setattr(metrics, "COUNT_EVERY_SECONDS", 1e9)
-        found = await read()
-        ending.set()
-        assert gauge in await slow
-        await service.close()
-        return found
-
-    assert gauge in asyncio.run(scrape())
 
 
 def test_what_is_not_there(http: httpx.Client, path: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,7 @@ from duequeue.server import (
     stats,
 )
 from duequeue.server.access import ANYBODY, Access
+from duequeue.server.counting import Counting
 from duequeue.server.cron_keeper import CronKeeper
 from duequeue.server.endpoints import EndpointKeeper
 from duequeue.server.exchange import ClientGone, Exchange, Receive, Scoped, Send
@@ -88,16 +90,17 @@ class Service:
     ) -> None:
         self.limits = limits
         self.access = access
-        self.queues = Queues(settings, limits.open_queues)
+        self.meter = Meter(limits.open_queues)
+        self.queues = Queues(settings, limits.open_queues, self.meter)
+        self.counting = Counting(self.queues, limits.open_queues)
         self.live = Live(limits)
-        self.meter = Meter()
         self.operations = Operations()
         self.crons = CronKeeper(self.queues, looks=crons)
         self.endpoints = EndpointKeeper(self.queues)
         self._background: set[asyncio.Task[None]] = set()
         self._push = push
         self._pushing = AsyncExitStack()
-        self._running_push: Push | None = None
+        self.running_push: Push | None = None
 
     async def __call__(self, scope: Scoped, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the lifespan of the server."""
@@ -132,19 +135,21 @@ class Service:
         """Make the store ready; raise if it is not available."""
         await self.queues.start()
         self.crons.start()
+        self.counting.start()
         if self._push is not None:
             store = self.queues.settings.store_settings
-            running = self._push.running(store)
-            self._running_push = await self._pushing.enter_async_context(running)
+            running = self._push.running(replace(store, observe=self.meter.metered))
+            self.running_push = await self._pushing.enter_async_context(running)
 
     def hurry(self) -> None:
         """Give callbacks no time to end when the service is closed; their messages come again."""
-        if self._running_push is not None:
-            self._running_push.hurry()
+        if self.running_push is not None:
+            self.running_push.hurry()
 
     async def close(self) -> None:
         """Wake everybody who waits, end what runs in the background, and close the queues."""
         self.live.drain()
+        await self.counting.close()
         await self._pushing.aclose()
         await self.crons.close()
         await self.operations.close()

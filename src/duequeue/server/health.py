@@ -4,7 +4,7 @@ from typing import Any
 
 from duequeue.errors import DueQueueError
 from duequeue.process.contact import contact_with
-from duequeue.server import wire
+from duequeue.server import metrics_page, wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import JSON
 from duequeue.server.limits import Limits
@@ -47,7 +47,8 @@ async def limits(exchange: Exchange) -> None:
 async def metrics(exchange: Exchange) -> None:
     """Show the metrics as Prometheus reads them."""
     exchange.check(Scope.READ, "")
-    text = await exchange.service.meter.text(exchange.service.queues, exchange.service.live)
+    exchange.service.counting.start()  # if the app that it is mounted into has not started it
+    text = metrics_page.text(exchange.service)
     await exchange.send_bytes(text.encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 

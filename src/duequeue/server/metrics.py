@@ -1,139 +1,129 @@
-"""What the server counts, in the text format of Prometheus, without any key or payload."""
+"""What one server process counts of its queues and requests, without any key or payload."""
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
-from time import monotonic
 
-from duequeue.errors import DueQueueError
-from duequeue.instants import to_millis
-from duequeue.leased import LeasedMessage
-from duequeue.message import OfferOutcome, QueueStats
-from duequeue.server.live import Live
-from duequeue.server.queues import OpenQueue, Queues
+from duequeue.message import OfferOutcome
+from duequeue.port.store import Burial, Claimed, Store
+from duequeue.server.exposition import Histogram, Labels, Sample, counter, histogram
+from duequeue.server.metered_store import metered
 
-BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-# Counting a large queue is expensive, so scrapes within this time get the same counts.
-COUNT_EVERY_SECONDS = 10.0
+# Queues beyond the limit, and methods that no route has, are counted under this name.
+OTHER = "other"
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+# How the reasons of burials begin that are no failure of a handler.
+_CAUSES = ("max_attempts", "undecodable payload", "damaged row")
 
 
-class Histogram:
-    """How often values were in which range."""
+class QueueTally:
+    """Counts of one queue."""
 
     def __init__(self) -> None:
-        self._counts = [0] * (len(BOUNDS) + 1)
-        self._sum = 0.0
-
-    def add(self, value: float) -> None:
-        """Count one value."""
-        self._counts[bisect_left(BOUNDS, value)] += 1
-        self._sum += value
-
-    def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Write the counts."""
-        total = 0
-        for bound, count in zip((*map(str, BOUNDS), "+Inf"), self._counts, strict=True):
-            total += count
-            yield f'{name}_bucket{{{labels},le="{bound}"}} {total}'
-        yield f"{name}_sum{{{labels}}} {self._sum:.6f}"
-        yield f"{name}_count{{{labels}}} {total}"
+        self.offers: Counter[str] = Counter()
+        self.deliveries = 0
+        self.settlements: Counter[str] = Counter()
+        self.burials: Counter[str] = Counter()
+        self.lateness = Histogram()
 
 
 class Meter:
-    """Counts of one server process."""
+    """Counts of one server process; at most so many queues have counts of their own."""
 
-    def __init__(self) -> None:
-        self._offers: Counter[tuple[str, str]] = Counter()
-        self._deliveries: Counter[str] = Counter()
-        self._settlements: Counter[tuple[str, str]] = Counter()
-        self._lateness: defaultdict[str, Histogram] = defaultdict(Histogram)
+    def __init__(self, most_queues: int) -> None:
+        self._most = most_queues
+        self._tallies: dict[str, QueueTally] = {}
         self._requests: defaultdict[tuple[str, str, int], Histogram] = defaultdict(Histogram)
-        self._stats: dict[str, tuple[str, QueueStats]] = {}
-        self._counted_at = float("-inf")
+
+    def metered(self, queue: str, store: Store) -> Store:
+        """Return a store that counts here what is done with the messages of a queue."""
+        return metered(store, queue, self)
+
+    def forget(self, queue: str) -> None:
+        """Drop the counts of a queue that was closed, to make room for others."""
+        self._tallies.pop(queue, None)
 
     def offered(self, queue: str, outcomes: Iterable[OfferOutcome]) -> None:
         """Count offers."""
-        for outcome in outcomes:
-            self._offers[queue, outcome.value] += 1
+        self._tally(queue).offers.update(outcome.value for outcome in outcomes)
 
-    def delivered(self, queue: str, messages: Sequence[LeasedMessage[bytes]]) -> None:
+    def delivered(self, queue: str, claimed: Sequence[Claimed], now: int) -> None:
         """Count deliveries, and how late they were."""
-        if messages:
-            self._deliveries[queue] += len(messages)
-            lateness = self._lateness[queue]
-            for message in messages:
-                lateness.add(max(0, message.lease.delivered_at - message.due_millis) / 1000)
+        tally = self._tally(queue)
+        for each in claimed:
+            if each.expires_at is None or each.expires_at > now:
+                tally.deliveries += 1
+                tally.lateness.add(max(0, now - each.asked_at) / 1000)
 
-    def settled(self, queue: str, outcome: str, number: int) -> None:
-        """Count settlements."""
-        if number:
-            self._settlements[queue, outcome] += number
+    def settled(self, queue: str, outcome: str, number: int, won: int) -> None:
+        """Count settlements, of which some came too late."""
+        settlements = self._tally(queue).settlements
+        if won:
+            settlements[outcome] += won
+        if won < number:
+            settlements["lost"] += number - won
+
+    def buried(self, queue: str, burials: Sequence[Burial], won: set[int]) -> None:
+        """Count burials by cause."""
+        self.settled(queue, "buried", len(burials), len(won))
+        causes = (_cause(each.reason) for each in burials if each.lease.id in won)
+        self._tally(queue).burials.update(causes)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests[method, route, status].add(seconds)
+        self._requests[method if method in _METHODS else OTHER, route, status].add(seconds)
 
-    async def text(self, queues: Queues, live: Live) -> str:
-        """Write everything."""
-        await self._count(queues)
-        return "\n".join([*self._lines(live), ""])
+    def lines(self) -> Iterator[str]:
+        """Write all counts."""
+        yield from counter(
+            "duequeue_offers_total",
+            "Offered messages by outcome.",
+            self._by_label("outcome", "offers"),
+        )
+        yield from counter(
+            "duequeue_deliveries_total",
+            "Messages that were leased, also by callbacks.",
+            (({"queue": queue}, tally.deliveries) for queue, tally in self._tallies.items()),
+        )
+        yield from counter(
+            "duequeue_settlements_total",
+            "Ends of leases by outcome; a lost one came too late, because the lease was gone.",
+            self._by_label("outcome", "settlements"),
+        )
+        yield from counter(
+            "duequeue_burials_total",
+            "Buried messages by cause.",
+            self._by_label("cause", "burials"),
+        )
+        yield from histogram(
+            "duequeue_lateness_seconds",
+            "How long after its due time a message was delivered.",
+            (({"queue": queue}, tally.lateness) for queue, tally in self._tallies.items()),
+        )
+        yield from histogram(
+            "duequeue_http_request_duration_seconds",
+            "How long requests took; 499 means that the client went away.",
+            (
+                ({"method": method, "route": route, "code": str(status)}, times)
+                for (method, route, status), times in self._requests.items()
+            ),
+        )
 
-    async def _count(self, queues: Queues) -> None:
-        if monotonic() < self._counted_at + COUNT_EVERY_SECONDS:
-            return
-        self._counted_at = monotonic()
-        counted: dict[str, tuple[str, QueueStats]] = {}
-        for queue in queues.opened:
-            try:
-                counted[queue.kind] = (_labels_of(queue), await queue.queue.stats())
-            except DueQueueError:
-                continue  # the readiness check reports it
-        self._stats = counted  # at once, because other requests read it meanwhile
+    def _by_label(self, label: str, field: str) -> Iterator[Sample]:
+        for queue, tally in self._tallies.items():
+            for value, number in getattr(tally, field).items():
+                labels: Labels = {"queue": queue, label: value}
+                yield labels, number
 
-    def _lines(self, live: Live) -> Iterator[str]:
-        yield "# TYPE duequeue_build_info gauge"
-        yield f'duequeue_build_info{{version="{version("duequeue")}"}} 1'
-        yield "# TYPE duequeue_waiters gauge"
-        yield f"duequeue_waiters {live.waiters}"
-        yield from self._gauges()
-        yield from _counters("duequeue_offers_total", self._offers)
-        yield "# TYPE duequeue_deliveries_total counter"
-        for queue, number in self._deliveries.items():
-            yield f'duequeue_deliveries_total{{queue="{_escaped(queue)}"}} {number}'
-        yield from _counters("duequeue_settlements_total", self._settlements)
-        yield "# TYPE duequeue_lateness_seconds histogram"
-        for queue, lateness in self._lateness.items():
-            yield from lateness.lines("duequeue_lateness_seconds", f'queue="{_escaped(queue)}"')
-        yield "# TYPE duequeue_http_request_duration_seconds histogram"
-        for (method, route, status), times in self._requests.items():
-            labels = f'method="{method}",route="{route}",code="{status}"'
-            yield from times.lines("duequeue_http_request_duration_seconds", labels)
-
-    def _gauges(self) -> Iterator[str]:
-        yield "# TYPE duequeue_messages gauge"
-        for labels, stats in self._stats.values():
-            for state in ("future", "due", "leased", "buried"):
-                yield f'duequeue_messages{{{labels},state="{state}"}} {getattr(stats, state)}'
-        for name, field in (
-            ("duequeue_oldest_due_timestamp_seconds", "oldest_due_at"),
-            ("duequeue_next_due_timestamp_seconds", "next_due_at"),
-        ):
-            yield f"# TYPE {name} gauge"
-            for labels, stats in self._stats.values():
-                if (instant := getattr(stats, field)) is not None:
-                    yield f"{name}{{{labels}}} {to_millis(instant) / 1000:.3f}"
-
-
-def _counters(name: str, counts: Counter[tuple[str, str]]) -> Iterator[str]:
-    yield f"# TYPE {name} counter"
-    for (queue, outcome), number in counts.items():
-        yield f'{name}{{queue="{_escaped(queue)}",outcome="{outcome}"}} {number}'
+    def _tally(self, queue: str) -> QueueTally:
+        found = self._tallies.get(queue)
+        if found is None:
+            name = queue if len(self._tallies) < self._most else OTHER
+            found = self._tallies.setdefault(name, QueueTally())
+        return found
 
 
-def _labels_of(queue: OpenQueue) -> str:
-    return f'queue="{_escaped(queue.name)}",type="{_escaped(queue.type_name)}"'
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def _cause(reason: str) -> str:
+    for cause in _CAUSES:
+        if reason.startswith(cause):
+            return cause.replace(" ", "_")
+    return "request"

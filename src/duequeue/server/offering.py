@@ -40,14 +40,14 @@ async def post(exchange: Exchange) -> None:
     given = await exchange.decoded(wire.OfferedMessage | list[wire.OfferedMessage])
     queue = await exchange.queue(create=True)
     if isinstance(given, wire.OfferedMessage):
-        outcome = await _offer_one(exchange, queue, _message(given, queue.type_name, ""))
+        outcome = await _offer_one(queue, _message(given, queue.type_name, ""))
         await exchange.answer(wire.Offered(outcome=outcome.value), form=exchange.answer_format)
         return
     most = exchange.service.limits.batch_messages
     if len(given) > most:
         raise invalid("messages", f"a list may have at most {most} messages; use NDJSON for more")
     messages = [_message(each, queue.type_name, f"[{place}].") for place, each in enumerate(given)]
-    outcomes = await _offer_many(exchange, queue, messages, "[{}].")
+    outcomes = await _offer_many(queue, messages, "[{}].")
     await exchange.answer(wire.Offered(outcomes=outcomes), form=exchange.answer_format)
 
 
@@ -63,7 +63,7 @@ async def put(exchange: Exchange) -> None:
         _message_headers(exchange),
         read_expiry(_option(exchange, "expires")),
     )
-    outcome = await _offer_one(exchange, queue, message)
+    outcome = await _offer_one(queue, message)
     await exchange.answer(wire.Offered(outcome=outcome.value), form=exchange.answer_format)
 
 
@@ -93,8 +93,8 @@ def _message(given: wire.OfferedMessage, type_name: str, place: str) -> Message[
     )
 
 
-async def _offer_one(exchange: Exchange, queue: OpenQueue, message: Message[bytes]) -> OfferOutcome:
-    outcome = await queue.queue.offer(
+async def _offer_one(queue: OpenQueue, message: Message[bytes]) -> OfferOutcome:
+    return await queue.queue.offer(
         message.key,
         message.payload,
         message.due,
@@ -102,18 +102,15 @@ async def _offer_one(exchange: Exchange, queue: OpenQueue, message: Message[byte
         headers=message.headers,
         expires=message.expires,
     )
-    exchange.service.meter.offered(queue.name, [outcome])
-    return outcome
 
 
 async def _offer_many(
-    exchange: Exchange, queue: OpenQueue, messages: Sequence[Message[bytes]], place: str
+    queue: OpenQueue, messages: Sequence[Message[bytes]], place: str
 ) -> list[wire.Outcome]:
     try:
         outcomes = await queue.queue.offer_batch(messages)
     except (ValueError, TypeError) as error:
         raise _problem_in(messages, queue.context.now(), place) or error from None
-    exchange.service.meter.offered(queue.name, outcomes)
     return [outcome.value for outcome in outcomes]
 
 
@@ -148,10 +145,10 @@ async def _offer_stream(exchange: Exchange) -> None:
             numbers.append(number)
             size += len(message.payload)
             if len(messages) == CHUNK_MESSAGES or size >= CHUNK_BYTES:
-                outcomes += await _offer_chunk(exchange, queue, messages, numbers)
+                outcomes += await _offer_chunk(queue, messages, numbers)
                 messages, numbers, size = [], [], 0
         if messages:
-            outcomes += await _offer_chunk(exchange, queue, messages, numbers)
+            outcomes += await _offer_chunk(queue, messages, numbers)
     except (Problem, DueQueueError, ValueError, TypeError) as error:
         problem = problem_of(error)
         problem.offered = len(outcomes)
@@ -160,10 +157,10 @@ async def _offer_stream(exchange: Exchange) -> None:
 
 
 async def _offer_chunk(
-    exchange: Exchange, queue: OpenQueue, messages: list[Message[bytes]], numbers: list[int]
+    queue: OpenQueue, messages: list[Message[bytes]], numbers: list[int]
 ) -> list[wire.Outcome]:
     try:
-        return await _offer_many(exchange, queue, messages, "{}.")
+        return await _offer_many(queue, messages, "{}.")
     except Problem as problem:
         place, _, argument = (problem.argument or "").partition(".")
         if place.isdigit():

@@ -55,7 +55,6 @@ async def post(exchange: Exchange) -> None:
     found = await _within_bytes(queue, found, min(most, limits.poll_bytes))
     form = exchange.answer_format
     shown = wire.Polled([_delivery(each, queue, form) for each in found], settled)
-    exchange.service.meter.delivered(queue.name, found)
     await exchange.answer(shown, form=form)
 
 

@@ -22,10 +22,12 @@ from duequeue.flows.context import Context
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Backend, Operation, Store
+from duequeue.process.contact import contact_with
 from duequeue.queue_async import AsyncQueue
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.lookouts import Lookouts
+from duequeue.server.metrics import Meter
 from duequeue.server.wakeups import WakeUps
 
 R = TypeVar("R")
@@ -59,8 +61,14 @@ class OpenQueue:
     them. `users` counts the requests that are under way."""
 
     def __init__(
-        self, backend: Backend, context: Context[bytes], session: AsyncSession, type_name: str
+        self,
+        backend: Backend,
+        context: Context[bytes],
+        session: AsyncSession,
+        type_name: str,
+        meter: Meter,
     ) -> None:
+        context = replace(context, store=meter.metered(context.name, context.store))
         self.name = context.name
         self.type_name = type_name
         self.kind = f"{context.name}|{type_name}"
@@ -68,6 +76,7 @@ class OpenQueue:
         self.session = session
         self.context = context
         self.users = 0
+        self.meter = meter
         self.lookouts = Lookouts()
         self._port_stores: dict[tuple[int, bool], Store] = {}
         shown = replace(context, codec=StoredBytes(type_name))
@@ -102,7 +111,8 @@ class OpenQueue:
         open_store = partial(
             self.backend.open_store, self.kind, sweep_interval, migrate=True, history=history
         )
-        found = self._port_stores[sweep_interval, history] = await self.session.run(open_store)
+        opened = await self.session.run(open_store)
+        found = self._port_stores[sweep_interval, history] = self.meter.metered(self.name, opened)
         return found
 
     async def drive(self, flow: Flow[R]) -> R:
@@ -119,8 +129,9 @@ class OpenQueue:
 class Queues:
     """Opens queues when they are first asked for, and closes those that were not used for long."""
 
-    def __init__(self, settings: QueueSettings, most: int) -> None:
+    def __init__(self, settings: QueueSettings, most: int, meter: Meter) -> None:
         self.settings = settings
+        self.meter = meter
         self._most = most
         self._open: dict[tuple[str, str], asyncio.Task[OpenQueue]] = {}
         self._backend = backend_for(settings.url)
@@ -191,6 +202,14 @@ class Queues:
         await self.start()
         return await self._run(operation)
 
+    async def look(self, operation: Operation[R], seconds: float) -> R:
+        """Run an operation that concerns the whole database, in one try of so many seconds."""
+        await self.start()
+        assert self._session is not None  # noqa: S101 - it has started
+        contact = contact_with(self.place, self.address)
+        flow = retrying(RetryPolicy.never(), operation, try_seconds=seconds, contact=contact)
+        return await drive_async(flow, performer_async(self._session))
+
     async def kinds(self) -> list[tuple[str, str]]:
         """Return the name and the payload type of every queue that the database has."""
         found = await self.run(self._backend.kinds)
@@ -233,7 +252,7 @@ class Queues:
         except BaseException:
             await session.close()
             raise
-        return OpenQueue(backend, context, session, type_name)
+        return OpenQueue(backend, context, session, type_name, self.meter)
 
     def _checked(self, backend: Backend, name: str, type_name: str) -> opening.Opening[bytes]:
         settings = self.settings
@@ -261,6 +280,7 @@ class Queues:
             if task.done() and (_has_failed(task) or task.result().users == 0):
                 del self._open[place]
                 if not _has_failed(task):
+                    self.meter.forget(place[0])
                     await task.result().close()
 
 

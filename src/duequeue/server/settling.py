@@ -70,7 +70,6 @@ async def settle(
         tokens[each.token] = held[each.token].lease
     for span, extended in by_span.items():
         won |= await _winners(queue, held, extended, partial(_extend, context, span))
-    _count(exchange, queue, asked, won)
     return {token: "won" if token in won else "lost" for token in held}
 
 
@@ -162,17 +161,6 @@ def _extend_unless_locked(
     if busy:
         raise StoreUnavailable("another transaction has locked a message whose lease is extended")
     return won
-
-
-def _count(exchange: Exchange, queue: OpenQueue, asked: wire.Settlement, won: set[str]) -> None:
-    meter = exchange.service.meter
-    for outcome, tokens in (
-        ("acked", [*asked.ack, *(each.token for each in asked.response)]),
-        ("released", [each.token for each in asked.release]),
-        ("buried", [each.token for each in asked.bury]),
-    ):
-        meter.settled(queue.name, outcome, sum(token in won for token in tokens))
-        meter.settled(queue.name, "lost", sum(token not in won for token in tokens))
 
 
 ROUTES = (
