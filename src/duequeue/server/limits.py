@@ -10,7 +10,8 @@ from duequeue.message import MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_PAYLOAD_BYTES
 class Limits:
     """What one request, one token and one connection may use; times are in seconds.
 
-    A streamed upload of NDJSON may be longer than `body_bytes`, but none of its lines may.
+    A streamed upload of NDJSON may be longer than `body_bytes`, but none of its lines may. A head
+    is all that comes before a body, and the trailers of a body have the same limits.
     """
 
     body_bytes: int = 16 * 1024 * 1024
@@ -21,6 +22,10 @@ class Limits:
     wait_seconds: float = 60.0
     waiters: int = 10_000
     waiters_per_token: int = 2000
+    url_bytes: int = 8 * 1024
+    head_bytes: int = 32 * 1024
+    head_fields: int = 200
+    unfinished_heads_bytes: int = 8 * 1024 * 1024
     head_seconds: float = 10.0
     body_seconds: float = 30.0
     answer_seconds: float = 30.0

@@ -3,18 +3,15 @@
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from duequeue.server.heads import LimitedProtocol, UnfinishedHeads
 from duequeue.server.limits import Limits
 
 
-class ImpatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with a limit for each head, and for each answer that nobody reads.
+class ImpatientProtocol(LimitedProtocol):
+    """HTTP/1.1 with a time limit for each head, and for each answer that nobody reads.
 
     uvicorn itself limits only the time between two requests.
     """
-
-    limits = Limits()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -71,4 +68,5 @@ class ImpatientProtocol(HttpToolsProtocol):
 
 def protocol_with(limits: Limits) -> type[ImpatientProtocol]:
     """Return the protocol with these limits."""
-    return type("LimitedProtocol", (ImpatientProtocol,), {"limits": limits})
+    heads = UnfinishedHeads(limits.unfinished_heads_bytes)
+    return type("Protocol", (ImpatientProtocol,), {"limits": limits, "heads": heads})
