@@ -12,6 +12,7 @@ from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
 from duequeue.cron.installing import CronStatus
 from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.errors import (
+    DeliveryLost,
     DueQueueError,
     MissingExtra,
     NotAnswered,
@@ -90,6 +91,7 @@ __all__ = [
     "DayBounds",
     "Delivered",
     "Delivery",
+    "DeliveryLost",
     "DueQueueError",
     "Event",
     "Events",

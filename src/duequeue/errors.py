@@ -5,6 +5,7 @@
     ├── UndecodablePayload     the queue's codec cannot read a stored payload
     ├── PayloadTooLarge        also a ValueError
     ├── NotAnswered            the message was buried or dropped, so it gets no response
+    ├── DeliveryLost           raised by handlers: the delivery was taken away
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
     └── StoreError             the database refused; chained to the driver's own error
         ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
@@ -37,6 +38,13 @@ class NotAnswered(DueQueueError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class DeliveryLost(DueQueueError):
+    """Raised by a handler about its own delivery: the message is no longer its own.
+
+    The consumer logs this and counts a lost lease. It neither counts a failure nor tries again.
+    """
 
 
 class MissingExtra(DueQueueError, ImportError):

@@ -16,7 +16,8 @@ class LeasedMessage(Generic[T]):
     """A leased message, without the methods that settle it.
 
     `settled` becomes True when its holder begins to settle it, `lost` when a consumer learns that
-    the lease is gone. `handler_began` is set if the history is to record how long the handler took.
+    the lease is gone. `settled_within` says that the holder's own transaction may still undo that.
+    `handler_began` is set if the history is to record how long the handler took.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class LeasedMessage(Generic[T]):
         "payload",
         "queue_name",
         "settled",
+        "settled_within",
     )
 
     queue_name: str
@@ -40,6 +42,7 @@ class LeasedMessage(Generic[T]):
     attempt: int
     lease: Lease
     settled: bool
+    settled_within: bool
     lost: bool
     handler_began: int | None
 
@@ -50,6 +53,7 @@ class LeasedMessage(Generic[T]):
         self.payload = payload
         self._lease_until = lease_until
         self.settled = False
+        self.settled_within = False
         self.lost = False
         self.handler_began = None
 

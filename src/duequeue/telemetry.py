@@ -22,7 +22,7 @@ from duequeue.events.log import Observable
 from duequeue.headers import decode_headers, encode_headers
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Record
-from duequeue.verdict import Bury, Retry
+from duequeue.verdict import is_failure
 
 try:
     from opentelemetry import context, metrics, propagate, trace
@@ -101,7 +101,7 @@ class Spans:
             if event is not None:
                 span.set_attribute("duequeue.outcome", event.outcome)
             error = None if event is None else event.error
-            _finish(span, None if isinstance(error, Retry | Bury) else error)
+            _finish(span, error if is_failure(error) else None)
 
         return end
 

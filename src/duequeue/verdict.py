@@ -3,9 +3,10 @@
 import traceback
 from datetime import timedelta
 from inspect import iscoroutine
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 from duequeue.backoff import Backoff
+from duequeue.errors import DeliveryLost
 from duequeue.instants import span_to_millis
 
 
@@ -91,6 +92,12 @@ def as_raised(outcome: object) -> object:
         return TypeError(
             f"the handler returned the class {name}, which cannot be raised as it is: {error}"
         )
+
+
+def is_failure(outcome: object) -> TypeGuard[BaseException]:
+    """Return whether a handler raised an exception that is not its verdict."""
+    verdicts = Retry | Bury | DeliveryLost
+    return isinstance(outcome, BaseException) and not isinstance(outcome, verdicts)
 
 
 def judge(outcome: object, attempt: int, rules: Rules) -> Verdict:

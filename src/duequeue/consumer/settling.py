@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
-from duequeue.events.events import Handled
+from duequeue.errors import DeliveryLost, StoreError
+from duequeue.events.events import Handled, LeaseLost
 from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_lost
@@ -18,6 +19,7 @@ from duequeue.flows.settling import storable, store_burials
 from duequeue.instants import MILLISECOND, words_for
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Answer, Burial, Lease, Release
+from duequeue.process.contact import one_line
 from duequeue.verdict import (
     Acked,
     Bury,
@@ -43,10 +45,34 @@ def verdict_on(
         return None
     if message.handler_began is not None:
         message.handler_ended(context.now())
-    verdict = None if message.settled else _judged(context, message, outcome, rules)
-    if isinstance(outcome, BaseException):
+    if isinstance(outcome, DeliveryLost):
+        _lose(context, message, outcome)
+        return None
+    if message.settled and not _may_be_unsettled(context, message, outcome):
+        return None
+    verdict = _judged(context, message, outcome, rules)
+    if isinstance(outcome, BaseException) and not isinstance(verdict, Acked):
         _log_failure(context, message, outcome, verdict, rules)
     return verdict
+
+
+def _lose(context: Context[T], message: LeasedMessage[T], error: DeliveryLost) -> None:
+    """Believe a handler that its message was taken away."""
+    message.lost = True
+    said = one_line(error)
+    because = f", says its handler: {said}" if said else ", says its handler"
+    logger.warning("queue %r: lost the lease of %r%s", context.name, message.key, because)
+    context.events.emit(LeaseLost(context.name, message.key))
+
+
+def _may_be_unsettled(context: Context[T], message: LeasedMessage[T], outcome: object) -> bool:
+    """Return whether an exception may have undone, or prevented, what a handler settled itself.
+
+    Its transaction may have been rolled back, or the store may have refused the call.
+    """
+    if not isinstance(outcome, BaseException):
+        return False
+    return message.settled_within or context.is_borrowed or isinstance(outcome, StoreError)
 
 
 def _judged(
@@ -64,7 +90,7 @@ def _log_failure(
     context: Context[T],
     message: LeasedMessage[T],
     error: BaseException,
-    verdict: Verdict | None,
+    verdict: Released | Parked,
     rules: Rules,
 ) -> None:
     """Log what a handler raised and what becomes of its message.
@@ -76,16 +102,15 @@ def _log_failure(
     if isinstance(error, Bury) or (decided and not isinstance(verdict, Parked)):
         return
     most = "" if rules.max_attempts is None else f" of {rules.max_attempts}"
-    match verdict:
-        case Parked(reason):
-            rule = reason.partition(":")[0]
-            by_rule = rule in {"bury_on", "retry_on"}
-            why = f"because of {rule}" if by_rule else f"after {_attempts(message.attempt)}"
-            level, then = logging.ERROR, f"is buried {why}"
-        case Released(delay):
-            level, then = logging.WARNING, f"is retried in {words_for(delay)}"
-        case _:
-            level, then = logging.WARNING, "was settled by its handler"
+    if isinstance(verdict, Parked):
+        rule = verdict.reason.partition(":")[0]
+        by_rule = rule in {"bury_on", "retry_on"}
+        why = f"because of {rule}" if by_rule else f"after {_attempts(message.attempt)}"
+        level, then = logging.ERROR, f"is buried {why}"
+    else:
+        level, then = logging.WARNING, f"is retried in {words_for(verdict.delay)}"
+    if message.settled:
+        then += ", unless its handler has settled it"
     words = "queue %r: %r failed (attempt %d%s) and %s: %s"
     raised = "".join(traceback.format_exception_only(error)).strip()
     shown = " ".join(raised.split())
@@ -162,7 +187,7 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
         won |= yield from store_burials(context, burials, now)
     messages = [message for message, _ in done]
     emit_buried(context, messages, burials, won)
-    emit_lost(context, messages, won)
+    emit_lost(context, (message for message in messages if not message.settled), won)
 
 
 def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:

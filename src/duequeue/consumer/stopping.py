@@ -42,6 +42,6 @@ class Stopping(ConsumerRole[T, P]):
             overdue = workload.give_up_running()
         yield CancelHandlers(overdue, min(CLEAN_UP_SECONDS, gives_up_at - monotonic()))
         yield AwaitKeeper()
-        left = [message for message in overdue if not message.settled]
+        left = [each for each in overdue if each.settled_within or not each.settled]
         yield from self.tried("release messages", settling.abandon(self.context, left))
         yield EndHook(gives_up_at - monotonic())

@@ -21,6 +21,11 @@ class Done(NamedTuple, Generic[P]):
     verdict: Verdict
 
 
+def _is_held(message: LeasedMessage) -> bool:
+    """Return whether a message needs its lease, as after a transaction that is rolled back."""
+    return not message.lost and (message.settled_within or not message.settled)
+
+
 class Workload(Generic[P]):
     """Messages that wait for a handler, run, or are handled but not settled.
 
@@ -115,8 +120,7 @@ class Workload(Generic[P]):
 
     def held(self) -> list[P]:
         """Return the messages whose leases must not end."""
-        running = (each for each in self._running.values() if not (each.lost or each.settled))
-        return [*self._waiting, *running]
+        return [*self._waiting, *(each for each in self._running.values() if _is_held(each))]
 
     def lose(self, lost: list[P]) -> list[P]:
         """Mark messages as lost, so that none of them is begun; return those not marked before."""

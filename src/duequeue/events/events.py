@@ -10,6 +10,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from duequeue.errors import DeliveryLost
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
@@ -57,7 +58,7 @@ class Handled(Event):
 
     @property
     def outcome(self) -> str:
-        """What becomes of the message, that is, acked, released, buried or settled."""
+        """What became of the message, that is, acked, released, buried, lost or settled."""
         match self.verdict:
             case Acked():
                 return "acked"
@@ -66,7 +67,7 @@ class Handled(Event):
             case Parked():
                 return "buried"
             case None:
-                return "settled"
+                return "lost" if isinstance(self.error, DeliveryLost) else "settled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
     for message in messages:
         if message.handler_began is not None:
             message.handler_ended(context.now())
+        message.settled = True
+        message.settled_within = context.is_borrowed
         leases.append(message.lease)
     return _ack(context, leases)
 
