@@ -133,6 +133,7 @@ def drain(
     handler: Callable[[Delivery[T]], object],
     *,
     limit: int = LIMIT,
+    raise_errors: bool = True,
     **options: Unpack[ConsumerOptions],
 ) -> int:
     """Call the handler for each due message until none is due, and return how often it was called.
@@ -140,6 +141,9 @@ def drain(
     It runs in the calling thread and follows the rules of `consume`. It takes the same options, and
     adds those of `@queue.handler`. Messages that are due later stay, also those that a failure has
     delayed. After `limit` messages, it raises a `RuntimeError`.
+
+    It raises the first exception of the handler, after it has released or buried the message. With
+    `raise_errors=False`, it goes on. `Retry`, `Bury` and `DeliveryLost` are never raised.
     """
     given = _all_options(handler, options)
     hook = BurialHook(given.get("on_buried") or _ignore)
@@ -155,9 +159,11 @@ def drain(
             if inspect.iscoroutine(outcome):
                 outcome.close()
                 raise TypeError("handler must be a plain function: use async_drain for this one")
-            drive(draining.settle(found, outcome, report))
+            failure = drive(draining.settle(found, outcome, report))
         hook.end()
         hook.run()
+        if raise_errors and failure is not None:
+            raise failure
     hook.end()
     hook.run()
     return draining.handled
@@ -168,6 +174,7 @@ async def async_drain(
     handler: Callable[[AsyncDelivery[T]], Awaitable[object]],
     *,
     limit: int = LIMIT,
+    raise_errors: bool = True,
     **options: Unpack[ConsumerOptions],
 ) -> int:
     """Await the handler for each due message until none is due, and return how often it was called.
@@ -175,6 +182,9 @@ async def async_drain(
     It runs in the calling task and follows the rules of `consume`. It takes the same options, and
     adds those of `@queue.handler`. Messages that are due later stay, also those that a failure has
     delayed. After `limit` messages, it raises a `RuntimeError`.
+
+    It raises the first exception of the handler, after it has released or buried the message. With
+    `raise_errors=False`, it goes on. `Retry`, `Bury` and `DeliveryLost` are never raised.
     """
     refuse_plain_function(handler, "handler")
     given = _all_options(handler, options)
@@ -188,9 +198,11 @@ async def async_drain(
                 outcome = await handler(found)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the handler's verdict
                 outcome = error
-            await drive(draining.settle(found, outcome, report))
+            failure = await drive(draining.settle(found, outcome, report))
         hook.end()
         await hook.run()
+        if raise_errors and failure is not None:
+            raise failure
     hook.end()
     await hook.run()
     return draining.handled

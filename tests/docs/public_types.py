@@ -252,6 +252,7 @@ async def tests_have_the_payload(queue: Queue[Order], awaited: AsyncQueue[Order]
     assert_type(testing.delivery("order-7", Order(40)).queue, Queue[Order])
     take_order(testing.delivery("order-7", Order(40)))
     assert_type(testing.drain(queue, take_order, max_attempts=3), int)
+    assert_type(testing.drain(queue, take_order, raise_errors=False), int)
     lone = await testing.async_delivery("order-7", Order(40))
     assert_type(lone, testing.AsyncLoneDelivery[Order])
 

@@ -14,7 +14,7 @@ from duequeue.flows import polling
 from duequeue.flows.context import Context
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
-from duequeue.verdict import Rules, as_raised
+from duequeue.verdict import Rules, as_raised, is_failure
 
 T = TypeVar("T")
 D = TypeVar("D", bound=LeasedMessage)
@@ -55,8 +55,10 @@ class Draining(Generic[T, D]):
             found[0].handler_began = self._context.now()
         return found[0]
 
-    def settle(self, message: D, outcome: object, report: ReportOutcome) -> Flow[None]:
-        """Settle a message by what its handler returned or raised."""
+    def settle(
+        self, message: D, outcome: object, report: ReportOutcome
+    ) -> Flow[BaseException | None]:
+        """Settle a message by what its handler returned or raised; return the error, if any."""
         if outcome is not None:
             outcome = as_raised(outcome)
         if self._rules.respond:
@@ -68,3 +70,4 @@ class Draining(Generic[T, D]):
         report(outcome, verdict)
         if verdict is not None:
             yield from settle(self._context, [Done(message, verdict)])
+        return outcome if is_failure(outcome) else None

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from duequeue import Backoff, Bury, Handled, ManualClock, Message, Queue, Retry
+from duequeue import Backoff, Bury, DeliveryLost, Handled, ManualClock, Message, Queue, Retry
 from duequeue.contract.cron_phrases import periodic_keys
 from duequeue.contract.faces import Blocking, QueueFace
 from duequeue.contract.fixtures import OpenQueue
 from duequeue.contract.phrases import DAY, HOUR, MINUTE, SECOND, claim, snapshot
+from duequeue.message import State
 from duequeue.testing import async_drain, drain
 
 Handler = Callable[[Any], object]
@@ -62,13 +63,74 @@ def test_messages_that_the_handler_offers_are_handled_too(queue: QueueFace) -> N
 def test_a_failure_puts_a_message_off(queue: QueueFace, clock: ManualClock) -> None:
     queue.offer("order-7", 7)
     backoff = Backoff(first=MINUTE, longest=MINUTE)
-    assert drained(queue, raising(ValueError("no")), backoff=backoff) == 1
+    assert drained(queue, raising(ValueError("no")), raise_errors=False, backoff=backoff) == 1
     assert drained(queue, raising(ValueError("no")), backoff=backoff) == 0
     clock.advance(MINUTE)
     attempts: list[int] = []
     assert drained(queue, lambda delivery: attempts.append(delivery.attempt)) == 1
     assert attempts == [2]
     assert queue.stats().total == 0
+
+
+def test_the_first_failure_is_raised_after_its_message_was_released(
+    queue: QueueFace, clock: ManualClock
+) -> None:
+    queue.offer_batch([Message("order-7", 7), Message("order-8", 8)])
+    error = AssertionError("the total is wrong")
+    backoff = Backoff(first=MINUTE, longest=MINUTE)
+    with pytest.raises(AssertionError, match="the total is wrong") as raised:
+        drained(queue, raising(error), backoff=backoff)
+    assert raised.value is error
+    found = snapshot(queue, "order-7")
+    assert (found.state, found.attempts) == (State.FUTURE, 1)
+    assert found.deliver_at is not None
+    assert clock.now() < found.deliver_at <= clock.now() + MINUTE
+    assert snapshot(queue, "order-8").attempts == 0
+
+
+def test_a_failure_is_raised_after_its_burial(queue: Any) -> None:
+    heard: list[str] = []
+
+    async def awaited(notice: Any) -> None:
+        heard.append(notice.key)
+
+    on_buried = awaited if isinstance(queue, Blocking) else lambda notice: heard.append(notice.key)
+    queue.offer("order-7", 7)
+    with pytest.raises(LookupError):
+        drained(queue, raising(LookupError()), max_attempts=1, on_buried=on_buried)
+    assert (queue.stats().buried, heard) == (1, ["order-7"])
+
+
+def test_a_returned_exception_is_raised_like_any_other(queue: QueueFace) -> None:
+    queue.offer("order-7", 7)
+    with pytest.raises(ValueError, match="no"):
+        drained(queue, lambda _: ValueError("no"))
+    queue.offer("order-8", 8)
+    with pytest.raises(LookupError):
+        drained(queue, lambda _: LookupError)
+
+
+def test_a_handler_that_fails_after_its_ack_is_raised_too(queue: Any) -> None:
+    if isinstance(queue, Blocking):
+        pytest.skip("a plain function cannot await the ack")
+    queue.offer("order-7", 7)
+
+    def handler(delivery: Any) -> None:
+        assert delivery.ack()
+        raise ValueError("afterwards")
+
+    with pytest.raises(ValueError, match="afterwards"):
+        drained(queue, handler)
+    assert queue.stats().total == 0
+
+
+@pytest.mark.parametrize(
+    "verdict", [Retry(HOUR), Bury("enough"), DeliveryLost("dropped")], ids=repr
+)
+def test_a_verdict_is_never_raised(queue: QueueFace, verdict: Exception) -> None:
+    queue.offer_batch([Message("order-7", 7), Message("order-8", 8)])
+    assert drained(queue, raising(verdict), max_attempts=1) == 2
+    assert queue.stats().due == 0
 
 
 def test_a_message_that_is_due_again_at_once_counts_again(queue: QueueFace) -> None:
@@ -124,7 +186,15 @@ def test_a_message_that_kept_ending_its_process_is_buried_unseen(
 
 def test_rules_by_exception(queue: QueueFace) -> None:
     queue.offer("order-7", 7)
-    assert drained(queue, raising(LookupError("no such order")), bury_on=LookupError) == 1
+    assert (
+        drained(
+            queue,
+            raising(LookupError("no such order")),
+            raise_errors=False,
+            bury_on=LookupError,
+        )
+        == 1
+    )
     assert queue.buried(1)[0].reason.startswith("bury_on: LookupError")
 
 
@@ -187,7 +257,7 @@ def test_listeners_hear_of_it(queue: Any) -> None:
     heard: list[Any] = []
     awaited = queue.awaited if isinstance(queue, Blocking) else queue
     awaited.events.subscribe(heard.append)
-    drained(queue, raising(ValueError("no")), backoff=Backoff(first=SECOND))
+    drained(queue, raising(ValueError("no")), raise_errors=False, backoff=Backoff(first=SECOND))
     (handled,) = [event for event in heard if isinstance(event, Handled)]
     assert (handled.key, type(handled.error)) == ("order-7", ValueError)
 
