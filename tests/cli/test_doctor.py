@@ -126,9 +126,29 @@ def test_late_and_buried_messages_are_worth_advice(duequeue: DueQueue, queue: Qu
     delivery.bury("enough")
     queue.offer("b", 1, -HOUR)
     ran = duequeue("doctor", "-q")
-    assert "1 message due, the oldest for 1.0 h." in ran.out
+    due = "1 message due, the oldest for 1.0 h, which is longer than 5.0 min (--late)."
+    assert due in ran.out
     assert "1 message buried." in ran.out
     assert "duequeue buried ls" in ran.out
+
+
+def test_the_limit_of_what_is_late_is_named_and_can_be_moved(
+    duequeue: DueQueue, queue: Queue[Any]
+) -> None:
+    queue.offer("tomorrow", 1, 24 * HOUR)
+    assert about(duequeue("doctor", "--json"), "queue orders")["text"] == (
+        "1 message, none of them due. None buried."
+    )
+    queue.offer("a", 1, -HOUR)
+    found = about(duequeue("doctor", "--late", "2h", "--json"), "queue orders")
+    due = "1 due, the oldest for 1.0 h and none for longer than 2.0 h (--late)"
+    assert (found["level"], found["text"]) == ("ok", f"2 messages, {due}. None buried.")
+    assert "1.0 h ago" in duequeue("ls", "--state", "due").out
+    found = about(duequeue("doctor", "--late", "30m", "--json"), "queue orders")
+    assert (found["level"], found["text"]) == (
+        "advice",
+        "1 message due, the oldest for 1.0 h, which is longer than 30.0 min (--late).",
+    )
 
 
 def test_a_cron_that_nobody_keeps_is_worth_advice(duequeue: DueQueue, queue: Queue[Any]) -> None:

@@ -3,11 +3,13 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from math import inf
 from time import perf_counter
 from typing import TypeVar
 
-from duequeue.cli.examining_queues import examine_queue
+from duequeue.cli.durations import duration
+from duequeue.cli.examining_queues import LATE, examine_queue
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import RETRY, Place, add_place, open_found, place_of
 from duequeue.cli.output import GREEN, RED, YELLOW, Output, add_output, paint, printable
@@ -16,7 +18,7 @@ from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.errors import SchemaError, StoreError, StoreUnavailable
-from duequeue.instants import to_millis
+from duequeue.instants import to_millis, words_for
 from duequeue.port.examining import Examinable, Finding, Level
 from duequeue.port.store import Operation, Session
 
@@ -33,13 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "database cannot be reached, and 0 otherwise."
     )
     add_place(parser)
+    parser.add_argument(
+        "--late",
+        type=duration,
+        default=LATE,
+        metavar="DURATION",
+        help=f"how long a message may be due before that is worth advice "
+        f"(default: {words_for(LATE)})",
+    )
     add_output(parser, "print only advice and problems")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Examine, print, judge."""
-    findings = [*_examined(place_of(given))]
+    findings = [*_examined(place_of(given), given.late)]
     if given.json or given.jsonl:
         Output(given).items((_facts(each) for each in findings), (), key="about")
     else:
@@ -48,7 +58,7 @@ def run(given: argparse.Namespace) -> int:
     return ExitCode.PROBLEM if worst else ExitCode.DONE
 
 
-def _examined(place: Place) -> Iterator[Finding]:
+def _examined(place: Place, late: timedelta) -> Iterator[Finding]:
     yield from _examined_store(place)
     try:
         found = place.queues()
@@ -57,7 +67,7 @@ def _examined(place: Place) -> Iterator[Finding]:
     for each in found:
         try:
             with open_found(place, each) as queue:
-                yield from examine_queue(queue, now())
+                yield from examine_queue(queue, now(), late)
         except StoreUnavailable as error:  # although the store has answered
             reason = " ".join(str(error).split())
             advice = "See the findings about the store."
