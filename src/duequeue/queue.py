@@ -47,7 +47,7 @@ from duequeue.flows.arguments import (
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
-from duequeue.flows.opening import DEFAULT_LEASE, Opening, QueueOptions
+from duequeue.flows.opening import POLL_INTERVAL, Opening, QueueOptions
 from duequeue.message import (
     Bucket,
     BuriedMessage,
@@ -116,8 +116,8 @@ class Queue(Opened, Closing, Generic[T]):
         name: str,
         *,
         codec: Codec[Any] | type[Any] | None = None,
-        lease: timedelta = DEFAULT_LEASE,
-        poll_interval: timedelta = timedelta(seconds=3),
+        lease: timedelta | None = None,
+        poll_interval: timedelta = POLL_INTERVAL,
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,

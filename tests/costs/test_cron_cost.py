@@ -53,18 +53,7 @@ class CountingSession:
 def counted_queue(url: str, clock: ManualClock) -> Iterator[tuple[Queue[Any], list[str]]]:
     backend = backend_for(url)
     session = CountingSession(backend.session())
-    checked = opening.checked(
-        backend,
-        "orders",
-        codec=None,
-        lease=MINUTE,
-        poll_interval=HOUR,
-        clock=clock,
-        retry=None,
-        max_attempts=None,
-        migrate=True,
-        history=False,
-    )
+    checked = opening.checked(backend, "orders", lease=MINUTE, poll_interval=HOUR, clock=clock)
     context = drive(checked.flow(), performer(session))
     with Queue(backend, context, session) as queue:
         yield queue, session.commands

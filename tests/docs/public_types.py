@@ -101,6 +101,7 @@ def the_codec_is_the_type_of_the_payload(one_or_none: TypedCodec[Order] | None) 
     assert_type(Queue.open(URL, "orders"), Queue[Any])
     assert_type(Queue.open(URL, "orders", codec=None, lease=MINUTE, history=True), Queue[Any])
     assert_type(Queue.open(URL, "orders", codec=Order, lease=MINUTE), Queue[Order])
+    assert_type(Queue.open(URL, "orders", codec=Order, lease=None), Queue[Order])
     assert_type(Queue.open(URL, "orders", codec=one_or_none), Queue[Order] | Queue[Any])
     with Queue.open(URL, "orders", codec=Order) as queue:
         assert_type(queue, Queue[Order])
@@ -328,6 +329,7 @@ async def the_same_awaited() -> None:
     assert_type(await AsyncQueue.open(URL, "orders", codec=bytes), AsyncQueue[bytes])
     assert_type(await AsyncQueue.open(URL, "orders", codec=OrderCodec()), AsyncQueue[Order])
     assert_type(await AsyncQueue.open(URL, "orders"), AsyncQueue[Any])
+    assert_type(await AsyncQueue.open(URL, "orders", codec=Order, lease=None), AsyncQueue[Order])
     async with AsyncQueue.open(URL, "orders", codec=Order, lease=MINUTE) as queue:
         assert_type(queue, AsyncQueue[Order])
         assert_type(await queue.poll(), AsyncDelivery[Order])

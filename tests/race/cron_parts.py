@@ -116,14 +116,9 @@ def install_and_die(url: str, prefix: str, commands: int) -> str:
     checked = opening.checked(
         backend,
         "orders",
-        codec=None,
         lease=PERIOD,
         poll_interval=PERIOD,
         clock=ManualClock(START),
-        retry=None,
-        max_attempts=None,
-        migrate=True,
-        history=False,
     )
     context = drive(checked.flow(), performer(session))
     with Queue(backend, context, session) as queue:

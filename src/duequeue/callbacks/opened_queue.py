@@ -24,7 +24,7 @@ class StoreSettings:
 
     url: str
     clock: Clock
-    poll_interval: timedelta = timedelta(seconds=3)
+    poll_interval: timedelta = opening.POLL_INTERVAL
     history: bool = True
     retention: Retention | None = None
     # Returns the store of a queue with something around it that observes its calls.
@@ -54,12 +54,8 @@ class OpenedQueue:
             backend,
             name,
             codec=codec,
-            lease=timedelta(minutes=1),
             poll_interval=settings.poll_interval,
             clock=settings.clock,
-            retry=None,
-            max_attempts=None,
-            migrate=True,
             history=history,
             retention=settings.retention if history else None,
         )

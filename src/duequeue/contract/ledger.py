@@ -71,15 +71,4 @@ def _counting(context: Context[Any], counter: Counter[str]) -> Context[Any]:
 def _checked(
     backend: Backend, clock: ManualClock, poll_interval: timedelta
 ) -> opening.Opening[Any]:
-    return opening.checked(
-        backend,
-        "orders",
-        codec=None,
-        lease=opening.DEFAULT_LEASE,
-        poll_interval=poll_interval,
-        clock=clock,
-        retry=None,
-        max_attempts=None,
-        migrate=True,
-        history=False,
-    )
+    return opening.checked(backend, "orders", poll_interval=poll_interval, clock=clock)

@@ -3,7 +3,6 @@
 import logging
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from duequeue.contract.phrases import (
     snapshot,
 )
 from duequeue.contract.stage import Scene, Stage, until, until_gone, until_leased
+from duequeue.flows import opening
 
 HALF_A_LEASE = CONSUMER_LEASE / 2
 
@@ -57,7 +57,7 @@ def test_a_handler_may_take_longer_than_the_lease(
     ("of_queue", "of_consumer", "expected"),
     [
         (None, None, MINUTE),
-        (5 * MINUTE, None, 5 * MINUTE),
+        (opening.LEASE, None, opening.LEASE),
         (SECOND, None, SECOND),
         (None, HOUR, HOUR),
         (HOUR, SECOND, SECOND),
@@ -71,8 +71,7 @@ def test_a_consumer_leases_for_a_minute_unless_somebody_says_otherwise(
     of_consumer: timedelta | None,
     expected: timedelta,
 ) -> None:
-    options: dict[str, Any] = {} if of_queue is None else {"lease": of_queue}
-    queue = open_queue("orders", **options)
+    queue = open_queue("orders", lease=of_queue)
     queue.offer("a", 1)
     with consume(queue, lease=of_consumer):
         scene = stage.next()

@@ -56,6 +56,14 @@ def test_a_delivery_says_all_about_itself(open_queue: OpenQueue, clock: ManualCl
         assert instant.utcoffset() == timedelta(0)
 
 
+def test_a_poll_leases_for_five_minutes_unless_somebody_says_otherwise(
+    open_queue: OpenQueue,
+) -> None:
+    for key, queue in (("a", open_queue()), ("b", open_queue(lease=None))):
+        queue.offer(key, 1)
+        assert claim(queue).lease_until == START + DEFAULT_LEASE
+
+
 def test_the_earliest_due_comes_first(queue: QueueFace) -> None:
     for key, minutes_ago in (("b", 2), ("c", 1), ("a", 3)):
         queue.offer(key, 1, -minutes_ago * MINUTE)

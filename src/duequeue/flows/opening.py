@@ -40,7 +40,7 @@ T = TypeVar("T")
 class QueueOptions(TypedDict, total=False):
     """The options of `open`, beside the codec."""
 
-    lease: timedelta
+    lease: timedelta | None
     poll_interval: timedelta
     clock: Clock | None
     retry: RetryPolicy | None
@@ -52,10 +52,11 @@ class QueueOptions(TypedDict, total=False):
     token: str | None
 
 
-DEFAULT_LEASE = timedelta(minutes=5)
+LEASE = timedelta(minutes=5)
 # A consumer extends its leases while it lives. So it needs less, and the messages of one that was
 # killed come again sooner.
 CONSUMER_LEASE = timedelta(minutes=1)
+POLL_INTERVAL = timedelta(seconds=3)
 
 # The warning about other payload types counts no more messages than this, so that it is cheap.
 MOST_COUNTED = 10_000
@@ -176,14 +177,14 @@ def checked(  # noqa: PLR0913 - the options of a queue
     backend: Backend,
     name: str,
     *,
-    codec: Codec[T] | type[T] | None,
-    lease: timedelta,
-    poll_interval: timedelta,
-    clock: Clock | None,
-    retry: RetryPolicy | None,
-    max_attempts: int | None,
-    migrate: bool,
-    history: bool,
+    codec: Codec[T] | type[T] | None = None,
+    lease: timedelta | None = None,
+    poll_interval: timedelta = POLL_INTERVAL,
+    clock: Clock | None = None,
+    retry: RetryPolicy | None = None,
+    max_attempts: int | None = None,
+    migrate: bool = True,
+    history: bool = False,
     retention: Retention | None = None,
     response_type: Any = None,
 ) -> Opening[Any]:
@@ -191,15 +192,14 @@ def checked(  # noqa: PLR0913 - the options of a queue
 
     Consumers lease for as long as the caller says, and for less if the caller says nothing.
     """
-    for_consumers = CONSUMER_LEASE if lease is DEFAULT_LEASE else lease
     return Opening(
         backend=backend,
         name=checked_name(name),
         codec=codec_for(codec),
         clock=checked_clock(SystemClock() if clock is None else clock),
         retry=checked_retry(RetryPolicy() if retry is None else retry),
-        lease=positive_millis(lease, "lease"),
-        consumer_lease=positive_millis(for_consumers, "lease"),
+        lease=positive_millis(LEASE if lease is None else lease, "lease"),
+        consumer_lease=positive_millis(CONSUMER_LEASE if lease is None else lease, "lease"),
         poll_interval=positive_millis(poll_interval, "poll_interval"),
         max_attempts=checked_max_attempts(max_attempts),
         migrate=checked_flag(migrate, "migrate"),

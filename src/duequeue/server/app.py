@@ -16,6 +16,7 @@ from urllib.parse import quote
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.pushing import Push
 from duequeue.clock import Clock, SystemClock
+from duequeue.flows.opening import POLL_INTERVAL
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.retention import Retention
 from duequeue.server import (
@@ -240,7 +241,7 @@ def app_for(  # noqa: PLR0913 - the options of a server
     token_file: str | Path | None = None,
     clock: Clock | None = None,
     lease: timedelta = timedelta(minutes=1),
-    poll_interval: timedelta = timedelta(seconds=3),
+    poll_interval: timedelta = POLL_INTERVAL,
     max_attempts: int | None = None,
     history: bool = True,
     retention: Retention | None = None,

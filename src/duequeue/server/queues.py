@@ -45,7 +45,7 @@ class QueueSettings:
     url: str
     clock: Clock
     lease: timedelta = timedelta(minutes=1)
-    poll_interval: timedelta = timedelta(seconds=3)
+    poll_interval: timedelta = opening.POLL_INTERVAL
     max_attempts: int | None = None
     history: bool = True
     retention: Retention | None = None
@@ -265,7 +265,6 @@ class Queues:
             clock=settings.clock,
             retry=RETRY,
             max_attempts=settings.max_attempts,
-            migrate=True,
             history=settings.history,
             retention=settings.retention,
         )

@@ -15,7 +15,6 @@ from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import payload_facts
 from duequeue.cli.when import stamp
 from duequeue.delivery import Delivery
-from duequeue.flows.opening import DEFAULT_LEASE
 
 COLUMNS = (named("key"), at("due_at", "DUE"), named("attempt", is_number=True), PAYLOAD)
 
@@ -60,8 +59,7 @@ def run(given: argparse.Namespace) -> int:
     output = Output(given)
     place = place_of(given)
     found = chosen_queue(given, place)
-    lease = DEFAULT_LEASE if given.hold is None else given.hold
-    with open_found(place, found, lease=lease) as queue:
+    with open_found(place, found, lease=given.hold) as queue:
         deliveries = queue.poll_many(given.limit, timeout=given.wait)
         if not deliveries:
             output.talk("no message is due")

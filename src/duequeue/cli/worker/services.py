@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from duequeue.backends import backend_for, is_server
@@ -137,12 +136,7 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
         _backend(url),
         settings.queue,
         codec=None if settings.codec is None else load_codec(settings.codec),
-        lease=opening.DEFAULT_LEASE,
-        poll_interval=timedelta(seconds=3) if interval is None else interval,
-        clock=None,
-        retry=None,
-        max_attempts=None,
-        migrate=True,
+        poll_interval=opening.POLL_INTERVAL if interval is None else interval,
         history=bool(settings.history),
     )
 
