@@ -48,6 +48,7 @@ from duequeue.server.operations import Operations
 from duequeue.server.problems import Problem, problem_of, stopping
 from duequeue.server.queues import Queues, QueueSettings
 from duequeue.server.routing import Routes
+from duequeue.server.store_watch import StoreWatch
 from duequeue.server.tokens import TokenFile
 
 logger = logging.getLogger("duequeue.server")
@@ -93,6 +94,7 @@ class Service:
         self.access = access
         self.meter = Meter(limits.open_queues)
         self.queues = Queues(settings, limits.open_queues, self.meter)
+        self.watch = StoreWatch(self.queues)
         self.counting = Counting(self.queues, limits.open_queues)
         self.live = Live(limits)
         self.operations = Operations()
@@ -151,6 +153,7 @@ class Service:
         """Wake everybody who waits, end what runs in the background, and close the queues."""
         self.live.drain()
         await self.counting.close()
+        await self.watch.close()
         await self._pushing.aclose()
         await self.crons.close()
         await self.operations.close()
@@ -203,11 +206,13 @@ class Service:
             raise Problem(403, "forbidden", "this queue belongs to the server itself")
         if route.scope is not None:
             exchange.check(route.scope, queue or "")
+        if not route.offline:
+            self.watch.refuse_in_an_outage()
         self.crons.start()
 
     async def _refuse(self, exchange: Exchange, error: Exception) -> None:
         problem = problem_of(error)
-        if problem.status >= SERVER_FAILED:
+        if problem.status >= SERVER_FAILED and not self.watch.is_lost(problem):
             cause = error.__cause__ or error
             # The text of an error may quote a payload, so only its place is logged.
             logger.warning(

@@ -12,6 +12,7 @@ from duequeue.errors import DueQueueError, StoreUnavailable
 from duequeue.port.store import Counts, Store
 from duequeue.process.contact import one_line
 from duequeue.queue_names import OWN_QUEUES
+from duequeue.retry_policy import RetryPolicy
 from duequeue.server.exposition import Labels, Sample, gauge
 from duequeue.server.metrics import OTHER
 from duequeue.server.queues import Queues
@@ -23,6 +24,7 @@ logger = logging.getLogger("duequeue.server")
 ROUND_SECONDS = 10.0
 # Counting takes at most a tenth of the time.
 REST = 9.0
+ONCE = RetryPolicy.never()
 STATES = ("future", "due", "leased", "buried")
 
 
@@ -73,7 +75,7 @@ class Counting:
         """Count each queue once, as far as the time allows; raise if the store is unavailable."""
         async with asyncio.timeout(ROUND_SECONDS):
             own = tuple(f"{name}|" for name in OWN_QUEUES)
-            kinds = await self._queues.look(self._queues.backend.kinds, ROUND_SECONDS)
+            kinds = await self._queues.look(self._queues.backend.kinds, ONCE, ROUND_SECONDS)
             found = [kind for kind in kinds if not kind.startswith(own)]
             for known in (self._stores, self._counted, self._tried_at):
                 for gone in known.keys() - set(found):
@@ -129,9 +131,9 @@ class Counting:
                 open_store = partial(
                     self._queues.backend.open_store, kind, 0, migrate=False, history=False
                 )
-                self._stores[kind] = await self._queues.look(open_store, ROUND_SECONDS)
+                self._stores[kind] = await self._queues.look(open_store, ONCE, ROUND_SECONDS)
             count = partial(self._stores[kind].counts, millis_of(settings.clock)())
-            counts = await self._queues.look(count, ROUND_SECONDS)
+            counts = await self._queues.look(count, ONCE, ROUND_SECONDS)
         except StoreUnavailable:
             raise
         except DueQueueError as error:

@@ -55,6 +55,7 @@ ROUTES = (
         "Move the clock of a development server ahead",
         body=wire.ClockMove,
         answer=wire.ClockTime,
+        offline=True,
         errors=(404,),
     ),
 )

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from duequeue.errors import DueQueueError
-from duequeue.process.contact import contact_with
 from duequeue.server import metrics_page, wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import JSON
@@ -20,23 +18,12 @@ async def alive(exchange: Exchange) -> None:
 async def ready(exchange: Exchange) -> None:
     """Answer whether requests would be served now."""
     if exchange.service.live.draining:
-        await exchange.answer(wire.Health("draining"), status=503)
-        return
-    try:
-        await exchange.service.queues.start()
-        lost = _store_is_lost(exchange)
-    except DueQueueError:
-        lost = True
-    if lost:
+        await exchange.answer(wire.Health("stopping"), status=503)
+    elif await exchange.service.watch.answers():
+        await exchange.answer(wire.Health("ok"))
+    else:
         detail = "the store is unavailable"
         await exchange.answer(wire.Health("unavailable", detail), status=503)
-        return
-    await exchange.answer(wire.Health("ok"))
-
-
-def _store_is_lost(exchange: Exchange) -> bool:
-    queues = exchange.service.queues
-    return contact_with(queues.place, queues.address).is_lost
 
 
 async def limits(exchange: Exchange) -> None:
@@ -76,6 +63,7 @@ ROUTES = (
         "Metrics for Prometheus",
         answer=str,
         answer_types=("text/plain",),
+        offline=True,
     ),
     Route(
         "GET",

@@ -177,6 +177,7 @@ ROUTES = (
         list_all,
         "List the background operations of this server",
         answer=wire.OperationList,
+        offline=True,
     ),
     Route(
         "GET",
@@ -185,6 +186,7 @@ ROUTES = (
         "Show how far a background operation has come",
         answer=wire.OperationStatus,
         parameters=(OPERATION,),
+        offline=True,
         errors=(404,),
     ),
     Route(
@@ -194,6 +196,7 @@ ROUTES = (
         "Cancel a background operation",
         answer=wire.OperationStatus,
         parameters=(OPERATION,),
+        offline=True,
         errors=(404,),
     ),
 )

@@ -43,7 +43,7 @@ async def post(exchange: Exchange) -> None:
     lease = None if asked.lease is None else read_duration(asked.lease, "lease")
     # A waiting consumer may come before the first producer.
     queue = await exchange.queue(create=bool(wait and asked.limit))
-    context = queue.context
+    context = queue.patient_for(wait)
     if lease is not None:
         context = replace(context, lease=positive_millis(lease, "lease"))
     if wait and asked.limit:

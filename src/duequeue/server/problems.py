@@ -104,6 +104,12 @@ def stopping() -> Problem:
     return Problem(503, "stopping", "the server is stopping; try again", headers=later)
 
 
+def unavailable(seconds: int) -> Problem:
+    """Return the problem of a request that the store could not serve, and when to try again."""
+    later = {b"retry-after": b"%d" % seconds}
+    return Problem(503, "unavailable", "the store is unavailable", headers=later)
+
+
 def malformed(detail: str) -> Problem:
     """Return the problem of a request that cannot be read at all."""
     return Problem(400, "malformed", detail)
@@ -143,8 +149,7 @@ def _failure(error: Exception) -> Problem:
     """Return the problem of a request that was right but could not be served."""
     match error:
         case StoreUnavailable() | QueueClosed():
-            later = {b"retry-after": b"1"}
-            return Problem(503, "unavailable", "the store is unavailable", headers=later)
+            return unavailable(1)
         case SchemaError() | MissingExtra():
             detail = "the server is not configured correctly; its log has the request id"
             return Problem(500, "misconfigured", detail)

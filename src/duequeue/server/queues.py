@@ -115,6 +115,12 @@ class OpenQueue:
         found = self._port_stores[sweep_interval, history] = self.meter.metered(self.name, opened)
         return found
 
+    def patient_for(self, wait: timedelta) -> Context[bytes]:
+        """Return the context of a request that waits, which an outage meanwhile does not end."""
+        if wait <= RETRY.budget:
+            return self.context
+        return replace(self.context, retry=RetryPolicy(budget=wait))
+
     async def drive(self, flow: Flow[R]) -> R:
         """Run a flow on this queue."""
         return await drive_async(flow, self.perform)
@@ -202,12 +208,14 @@ class Queues:
         await self.start()
         return await self._run(operation)
 
-    async def look(self, operation: Operation[R], seconds: float) -> R:
-        """Run an operation that concerns the whole database, in one try of so many seconds."""
+    async def look(
+        self, operation: Operation[R], retry: RetryPolicy, seconds: float | None = None
+    ) -> R:
+        """Run an operation that concerns the whole database, in tries of so many seconds."""
         await self.start()
         assert self._session is not None  # noqa: S101 - it has started
         contact = contact_with(self.place, self.address)
-        flow = retrying(RetryPolicy.never(), operation, try_seconds=seconds, contact=contact)
+        flow = retrying(retry, operation, try_seconds=seconds, contact=contact)
         return await drive_async(flow, performer_async(self._session))
 
     async def kinds(self) -> list[tuple[str, str]]:

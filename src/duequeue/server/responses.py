@@ -109,7 +109,7 @@ def _pause(seconds: float) -> Flow[None]:
 
 
 def _look(queue: OpenQueue, key: str, wait: timedelta) -> Flow[Response | None]:
-    return responding.response(replace(queue.context, response_codec=_STORED), key, wait)
+    return responding.response(replace(queue.patient_for(wait), response_codec=_STORED), key, wait)
 
 
 def _shown(key: str, found: Response, form: Format) -> wire.MessageResponse:

@@ -45,6 +45,7 @@ class Route:
     answer_types: tuple[str, ...] = ("application/json",)
     errors: tuple[int, ...] = ()
     open: bool = False  # whether it needs no token
+    offline: bool = False  # whether it works while the store is unavailable
     documented: bool = True
 
 

@@ -384,7 +384,7 @@ class OperationList(Struct):
 class Health(Struct):
     """Whether the server works."""
 
-    status: Literal["ok", "draining", "unavailable"]
+    status: Literal["ok", "stopping", "unavailable"]
     detail: str = ""
 
 
