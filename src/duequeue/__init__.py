@@ -14,6 +14,8 @@ from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.errors import (
     DeliveryLost,
     DueQueueError,
+    InvalidArgument,
+    InvalidType,
     MissingExtra,
     NotAnswered,
     PayloadTooLarge,
@@ -100,6 +102,8 @@ __all__ = [
     "Handled",
     "History",
     "HistoryDay",
+    "InvalidArgument",
+    "InvalidType",
     "JsonCodec",
     "LeaseLost",
     "ManualClock",

@@ -6,7 +6,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from duequeue.errors import MissingExtra
+from duequeue.errors import InvalidArgument, InvalidType, MissingExtra
 from duequeue.port.bulk import BulkBackend
 from duequeue.port.store import Backend
 
@@ -22,13 +22,17 @@ def backend_for(url: str, token: str | None = None) -> Backend:
     if scheme in _SERVER_SCHEMES:
         return _http(url, token)
     if token is not None:
-        raise ValueError("token can be used only with the URL of a server, such as https://host")
+        raise InvalidArgument(
+            "token", "can be used only with the URL of a server, such as https://host"
+        )
     make = _BACKENDS.get(scheme) or _installed().get(scheme)
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
         known = _listed([*_BACKENDS, *_SERVER_SCHEMES, *_installed()])
-        raise ValueError(f"url{shown} names no store; the known schemes are: {known}")
+        raise InvalidArgument(
+            "url", text=f"url{shown} names no store; the known schemes are: {known}"
+        )
     return make(url)
 
 
@@ -50,8 +54,8 @@ def bulk_backend_for(url: str) -> BulkBackend:
     if scheme not in _BULK_BACKENDS:
         in_memory = scheme == "memory"
         reason = "other processes cannot reach" if in_memory else "does not take whole batches"
-        raise ValueError(
-            f"url starts with {scheme!r}, which {reason}; use one of: " + _listed(_BULK_BACKENDS)
+        raise InvalidArgument(
+            "url", f"starts with {scheme!r}, which {reason}; use one of: " + _listed(_BULK_BACKENDS)
         )
     try:
         return _BULK_BACKENDS[scheme](url)
@@ -82,7 +86,7 @@ def absolute(url: str) -> str:
 
 def _scheme_of(url: str) -> str:
     if not isinstance(url, str):
-        raise TypeError(f"url must be a str, not {type(url).__name__}")
+        raise InvalidType("url", f"must be a str, not {type(url).__name__}")
     scheme = url.partition(":")[0].lower()
     family, _, driver = scheme.partition("+")
     return family if driver in _DRIVERS.get(family, ()) else scheme

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import positive_millis
 
 
@@ -38,6 +39,6 @@ def check_growth(first: timedelta, longest: timedelta, factor: object) -> None:
     positive_millis(first, "first")
     positive_millis(longest, "longest")
     if not isinstance(factor, int | float) or isinstance(factor, bool):
-        raise TypeError(f"factor must be a number, not {type(factor).__name__}")
+        raise InvalidType("factor", f"must be a number, not {type(factor).__name__}")
     if not 1 <= factor <= sys.float_info.max:
-        raise ValueError(f"factor must be at least 1, and finite, not {factor!r}")
+        raise InvalidArgument("factor", f"must be at least 1, and finite, not {factor!r}")

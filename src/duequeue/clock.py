@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from time import time_ns
 from typing import Protocol
 
+from duequeue.errors import InvalidType
 from duequeue.instants import to_millis
 
 
@@ -27,7 +28,7 @@ class SystemClock:
 def checked_clock(clock: Clock) -> Clock:
     """Return a clock, or raise unless its time can be stored."""
     if not callable(getattr(clock, "now", None)):
-        raise TypeError(f"clock must have a method now(), which {clock!r} lacks")
+        raise InvalidType("clock", f"must have a method now(), which {clock!r} lacks")
     to_millis(clock.now(), "clock.now()")
     return clock
 

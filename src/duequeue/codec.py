@@ -4,6 +4,7 @@ from typing import Any, Protocol, TypeVar, cast, get_origin
 
 import msgspec
 
+from duequeue.errors import InvalidType
 from duequeue.message import checked_type_name
 from duequeue.payloads.json_bytes import encode_json
 from duequeue.payloads.typed_codec import TypedCodec
@@ -43,7 +44,7 @@ class TextCodec:
     def encode(self, value: str, /) -> bytes:
         """Encode as UTF-8."""
         if not isinstance(value, str):
-            raise TypeError(f"payload must be a str, not {type(value).__name__}")
+            raise InvalidType("payload", f"must be a str, not {type(value).__name__}")
         return value.encode()
 
     def decode(self, data: bytes, /) -> str:
@@ -63,7 +64,7 @@ class BytesCodec:
     def encode(self, value: bytes, /) -> bytes:
         """Copy the bytes."""
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise TypeError(f"payload must be bytes, not {type(value).__name__}")
+            raise InvalidType("payload", f"must be bytes, not {type(value).__name__}")
         return bytes(value)
 
     def decode(self, data: bytes, /) -> bytes:
@@ -88,7 +89,9 @@ def _codec_for(choice: Any) -> Codec[Any]:
     if isinstance(choice, type) or get_origin(choice) is not None:
         return TypedCodec(choice)
     if not _is_codec(choice):
-        raise TypeError(f"codec must have type_name, encode and decode, which {choice!r} lacks")
+        raise InvalidType(
+            "codec", f"must have type_name, encode and decode, which {choice!r} lacks"
+        )
     return cast("Codec[Any]", choice)
 
 

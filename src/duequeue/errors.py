@@ -3,7 +3,9 @@
     DueQueueError
     ├── QueueClosed            it was closed, or opened before a fork or in another event loop
     ├── UndecodablePayload     the queue's codec cannot read a stored payload
-    ├── PayloadTooLarge        also a ValueError
+    ├── InvalidArgument        also a ValueError; `argument` names what was refused
+    │   └── PayloadTooLarge    its argument is the payload
+    ├── InvalidType            also a TypeError; `argument` names what was refused
     ├── NotAnswered            the message was buried or dropped, so it gets no response
     ├── DeliveryLost           raised by handlers: the delivery was taken away
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
@@ -12,8 +14,11 @@
         ├── SchemaError        the tables are missing, changed by hand, or newer than this code
         └── WrongDatabase      also a ValueError; `within` got a connection to another database
 
-Bad arguments are plain `ValueError` and `TypeError`, raised before any I/O.
+Refused arguments are `InvalidArgument` and `InvalidType`, raised before any I/O.
 """
+
+import copyreg
+from typing import Any
 
 
 class DueQueueError(Exception):
@@ -28,8 +33,35 @@ class UndecodablePayload(DueQueueError):
     """A stored payload cannot be decoded by the queue's codec."""
 
 
-class PayloadTooLarge(DueQueueError, ValueError):
+class _Refusal(Exception):
+    """What the errors about an argument have in common.
+
+    Most texts begin with the name of the argument, so `words` says what follows it. A text that
+    begins with something else is given whole.
+    """
+
+    def __init__(self, argument: str, words: str = "", *, text: str | None = None) -> None:
+        super().__init__(f"{argument} {words}" if text is None else text)
+        self.argument = argument
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the parts for a copy or for another process, which has the text already."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class InvalidArgument(DueQueueError, _Refusal, ValueError):
+    """An argument has a value that cannot be used; `argument` is its name."""
+
+
+class InvalidType(DueQueueError, _Refusal, TypeError):
+    """An argument has a type that cannot be used; `argument` is its name."""
+
+
+class PayloadTooLarge(InvalidArgument):
     """An encoded payload exceeds the documented limit."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("payload", text=text)
 
 
 class NotAnswered(DueQueueError):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from duequeue.errors import StoreError
+from duequeue.errors import InvalidArgument, InvalidType, StoreError
 
 MAX_HEADERS_BYTES = 8 * 1024
 
@@ -20,15 +20,15 @@ def encode_headers(headers: Mapping[str, str] | None) -> str | None:
     if not isinstance(given, Mapping) or not all(
         isinstance(part, str) for pair in given.items() for part in pair
     ):
-        raise TypeError(f"headers must map strings to strings, not {headers!r}")
+        raise InvalidType("headers", f"must map strings to strings, not {headers!r}")
     if not headers:
         return None
     try:
         text = _encode(dict(headers)).decode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"headers are not valid Unicode text: {headers!r}") from error
+        raise InvalidArgument("headers", f"are not valid Unicode text: {headers!r}") from error
     if (size := len(text.encode())) > MAX_HEADERS_BYTES:
-        raise ValueError(f"headers take {size} bytes, but the limit is {MAX_HEADERS_BYTES}")
+        raise InvalidArgument("headers", f"take {size} bytes, but the limit is {MAX_HEADERS_BYTES}")
     return text
 
 

@@ -10,6 +10,7 @@ from duequeue.clock import Clock, SystemClock, checked_clock
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.arguments import (
     checked_flag,
     checked_limit,
@@ -97,7 +98,7 @@ class History(Closing):
         """Read up to `limit` rows of a day by id, above `after_id` and up to `until_id`."""
         for argument, value in (("after_id", after_id), ("until_id", until_id)):
             if type(value) is not int:
-                raise TypeError(f"{argument} must be an int, not {type(value).__name__}")
+                raise InvalidType(argument, f"must be an int, not {type(value).__name__}")
         of = (_day_millis(day), after_id, until_id, checked_limit(limit))
         return self._run(partial(self._table.day_rows, *of))
 
@@ -109,7 +110,9 @@ class History(Closing):
         begins = _day_millis(day)
         _check(bounds)
         if begins + DAY > to_millis(self._clock.now(), "clock.now()"):
-            raise ValueError(f"day must be over before it is removed, but {day} is not, in UTC")
+            raise InvalidArgument(
+                "day", f"must be over before it is removed, but {day} is not, in UTC"
+            )
         return self._run(partial(self._table.remove_day, begins, bounds))
 
     def remove_rows(self, day: date, bounds: DayBounds) -> bool:
@@ -157,10 +160,12 @@ class History(Closing):
 
 def _day_millis(day: date) -> int:
     if isinstance(day, datetime) or not isinstance(day, date):
-        raise TypeError(f"day must be a date, which means a UTC day, not {day!r}")
+        raise InvalidType("day", f"must be a date, which means a UTC day, not {day!r}")
     return (day - EPOCH.date()).days * DAY
 
 
 def _check(bounds: DayBounds) -> None:
     if not isinstance(bounds, DayBounds):
-        raise TypeError(f"bounds must be DayBounds, as day_bounds returns them, not {bounds!r}")
+        raise InvalidType(
+            "bounds", f"must be DayBounds, as day_bounds returns them, not {bounds!r}"
+        )

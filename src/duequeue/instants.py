@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from duequeue.errors import StoreError
+from duequeue.errors import InvalidArgument, InvalidType, StoreError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -17,11 +17,12 @@ LATEST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
 def to_millis(instant: datetime, argument: str = "instant") -> int:
     """Floor an aware datetime to milliseconds since the epoch."""
     if not isinstance(instant, datetime):
-        raise TypeError(f"{argument} must be a datetime, not {type(instant).__name__}")
+        raise InvalidType(argument, f"must be a datetime, not {type(instant).__name__}")
     if instant.utcoffset() is None:
-        raise ValueError(
-            f"{argument} must be timezone-aware; {instant!r} is naive: "
-            "say which zone it means, for example datetime.now(UTC)"
+        raise InvalidArgument(
+            argument,
+            f"must be timezone-aware; {instant!r} is naive: "
+            "say which zone it means, for example datetime.now(UTC)",
         )
     return (instant - EPOCH) // MILLISECOND
 
@@ -55,9 +56,9 @@ def instant_or_none(millis: int | None) -> datetime | None:
 def span_to_millis(span: timedelta, argument: str) -> int:
     """Floor a duration to whole milliseconds."""
     if not isinstance(span, timedelta):
-        raise TypeError(f"{argument} must be a timedelta, not {type(span).__name__}")
+        raise InvalidType(argument, f"must be a timedelta, not {type(span).__name__}")
     if not -LONGEST <= span <= LONGEST:
-        raise ValueError(f"{argument} must be at most {LONGEST.days} days, not {span!r}")
+        raise InvalidArgument(argument, f"must be at most {LONGEST.days} days, not {span!r}")
     return span // MILLISECOND
 
 
@@ -65,7 +66,7 @@ def positive_millis(span: timedelta, argument: str) -> int:
     """Floor a duration that must last at least a millisecond."""
     millis = span_to_millis(span, argument)
     if millis < 1:
-        raise ValueError(f"{argument} must be at least one millisecond, not {span!r}")
+        raise InvalidArgument(argument, f"must be at least one millisecond, not {span!r}")
     return millis
 
 
@@ -78,9 +79,11 @@ def due_millis(due: datetime | timedelta | None, now: int) -> int:
     elif isinstance(due, timedelta):
         instant = now + due // MILLISECOND
     else:
-        raise TypeError(f"due must be a datetime, a timedelta or None, not {type(due).__name__}")
+        raise InvalidType(
+            "due", f"must be a datetime, a timedelta or None, not {type(due).__name__}"
+        )
     if not EARLIEST <= instant <= LATEST:
-        raise ValueError(f"due must lie in the years 1 to 9999 of UTC, but it is {due!r}")
+        raise InvalidArgument("due", f"must lie in the years 1 to 9999 of UTC, but it is {due!r}")
     return instant
 
 
@@ -91,11 +94,11 @@ def timeout_millis(timeout: timedelta | float) -> float:
     elif isinstance(timeout, timedelta):
         millis = timeout / MILLISECOND
     else:
-        raise TypeError(
-            f"timeout must be a timedelta, seconds or None, not {type(timeout).__name__}"
+        raise InvalidType(
+            "timeout", f"must be a timedelta, seconds or None, not {type(timeout).__name__}"
         )
     if not millis >= 0:
-        raise ValueError(f"timeout must not be negative, but it is {timeout!r}")
+        raise InvalidArgument("timeout", f"must not be negative, but it is {timeout!r}")
     return millis
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from duequeue.errors import PayloadTooLarge
+from duequeue.errors import InvalidArgument, InvalidType, PayloadTooLarge
 
 T = TypeVar("T", default=Any)
 
@@ -140,9 +140,9 @@ class Bucket:
 def checked_key(key: str) -> str:
     """Return the key, or raise for one that no store could keep exactly."""
     if not isinstance(key, str):
-        raise TypeError(f"key must be a str, not {type(key).__name__}")
+        raise InvalidType("key", f"must be a str, not {type(key).__name__}")
     if not 1 <= len(key) <= MAX_KEY_LENGTH:
-        raise ValueError(f"key must have 1 to {MAX_KEY_LENGTH} characters, not {len(key)}")
+        raise InvalidArgument("key", f"must have 1 to {MAX_KEY_LENGTH} characters, not {len(key)}")
     if not key.isascii() or "\0" in key:
         _check_characters(key, "key")
     return str.__str__(key)
@@ -153,26 +153,28 @@ def checked_prefix(prefix: str) -> str:
     return checked_text(prefix, "prefix", MAX_KEY_LENGTH, shortest=0)
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: str, argument: str = "name") -> str:
     """Return the queue name, or raise for one that could be mistaken for another queue."""
-    name = checked_text(name, "name", MAX_NAME_LENGTH)
+    name = checked_text(name, argument, MAX_NAME_LENGTH)
     if "|" in name:
-        raise ValueError(f"name must not contain '|', which ends it in the tables: {name!r}")
+        raise InvalidArgument(
+            argument, f"must not contain '|', which ends it in the tables: {name!r}"
+        )
     return name
 
 
-def checked_type_name(type_name: str) -> str:
+def checked_type_name(type_name: str, argument: str = "codec.type_name") -> str:
     """Return the name of a payload type, or raise for one that no store could keep exactly."""
-    return checked_text(type_name, "codec.type_name", MAX_TYPE_NAME_LENGTH)
+    return checked_text(type_name, argument, MAX_TYPE_NAME_LENGTH)
 
 
 def checked_text(text: str, argument: str, longest: int, *, shortest: int = 1) -> str:
     """Return a name or a part of a key, or raise for one that no store could keep exactly."""
     if not isinstance(text, str):
-        raise TypeError(f"{argument} must be a str, not {type(text).__name__}")
+        raise InvalidType(argument, f"must be a str, not {type(text).__name__}")
     if not shortest <= len(text) <= longest:
         allowed = f"{shortest} to {longest} characters"
-        raise ValueError(f"{argument} must have {allowed}, not {len(text)}")
+        raise InvalidArgument(argument, f"must have {allowed}, not {len(text)}")
     if not text.isascii() or "\0" in text:
         _check_characters(text, argument)
     return str.__str__(text)  # an f-string would show another text for an enum that is a str
@@ -181,7 +183,9 @@ def checked_text(text: str, argument: str, longest: int, *, shortest: int = 1) -
 def checked_payload(data: bytes, key: str, what: str = "payload") -> bytes:
     """Return the encoded payload, or raise for one above the limit."""
     if not isinstance(data, bytes):
-        raise TypeError(f"codec.encode must return bytes, not {type(data).__name__}")
+        raise InvalidType(
+            "codec", text=f"codec.encode must return bytes, not {type(data).__name__}"
+        )
     if len(data) > MAX_PAYLOAD_BYTES:
         raise PayloadTooLarge(
             f"{what} of {key!r} has {len(data)} bytes when encoded, but the limit is "
@@ -192,8 +196,8 @@ def checked_payload(data: bytes, key: str, what: str = "payload") -> bytes:
 
 def _check_characters(text: str, argument: str) -> None:
     if "\0" in text:
-        raise ValueError(f"{argument} must not contain NUL: {text!r}")
+        raise InvalidArgument(argument, f"must not contain NUL: {text!r}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{argument} is not valid Unicode text: {text!r}") from error
+        raise InvalidArgument(argument, f"is not valid Unicode text: {text!r}") from error

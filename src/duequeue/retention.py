@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duequeue.errors import InvalidArgument
 from duequeue.instants import positive_millis
 
 
@@ -18,4 +19,4 @@ class Retention:
             if span is not None:
                 positive_millis(span, argument)
         if self.history is None and self.buried is None:
-            raise ValueError("retention must name history, buried or both")
+            raise InvalidArgument("retention", "must name history, buried or both")

@@ -6,6 +6,7 @@ from datetime import timedelta
 from time import monotonic
 
 from duequeue.backoff import check_growth, jittered
+from duequeue.errors import InvalidArgument
 from duequeue.instants import span_to_millis
 
 # A healthy store answers within these seconds. If one try took the whole budget, a connection that
@@ -31,7 +32,7 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if span_to_millis(self.budget, "budget") < 0:
-            raise ValueError(f"budget must not be negative, but it is {self.budget!r}")
+            raise InvalidArgument("budget", f"must not be negative, but it is {self.budget!r}")
         check_growth(self.first, self.longest, self.factor)
         third = self.budget.total_seconds() / 3 if self.budget else LONGEST_TRY
         object.__setattr__(self, "try_seconds", min(LONGEST_TRY, max(SHORTEST_TRY, third)))

@@ -6,7 +6,7 @@ A message carries its trace context in its headers, as the configured propagator
 from collections.abc import Callable
 from typing import Any
 
-from duequeue.errors import MissingExtra
+from duequeue.errors import InvalidArgument, MissingExtra
 from duequeue.events.events import (
     Buried,
     Delivered,
@@ -48,8 +48,8 @@ def instrument(
     """
     events = queue.events
     if events.tracing is not None:
-        raise ValueError(
-            "queue is already instrumented; first call the function that instrument returned"
+        raise InvalidArgument(
+            "queue", "is already instrumented; first call the function that instrument returned"
         )
     tracer = trace.get_tracer(SCOPE, tracer_provider=tracer_provider)
     meter = metrics.get_meter(SCOPE, meter_provider=meter_provider)

@@ -17,6 +17,7 @@ from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.draining import Draining
 from duequeue.delivery import AsyncDelivery, Delivery
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows import polling
 from duequeue.flows.arguments import check_workers, checked_limit, checked_rules, keep_millis
 from duequeue.flows.context import Context
@@ -158,7 +159,9 @@ def drain(
                 outcome = error
             if inspect.iscoroutine(outcome):
                 outcome.close()
-                raise TypeError("handler must be a plain function: use async_drain for this one")
+                raise InvalidType(
+                    "handler", "must be a plain function: use async_drain for this one"
+                )
             failure = drive(draining.settle(found, outcome, report))
         hook.end()
         hook.run()
@@ -226,7 +229,7 @@ def _prepared(
     payload: T, attempt: int, clock: ManualClock | None
 ) -> tuple[_AsGiven[T], ManualClock]:
     if type(attempt) is not int or attempt < 1:
-        raise ValueError(f"attempt must be a whole number above 0, not {attempt!r}")
+        raise InvalidArgument("attempt", f"must be a whole number above 0, not {attempt!r}")
     return _AsGiven(payload), ManualClock(datetime.now(UTC)) if clock is None else clock
 
 

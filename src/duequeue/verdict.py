@@ -6,7 +6,7 @@ from inspect import iscoroutine
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 from duequeue.backoff import Backoff
-from duequeue.errors import DeliveryLost
+from duequeue.errors import DeliveryLost, InvalidArgument, InvalidType
 from duequeue.instants import span_to_millis
 
 
@@ -18,7 +18,7 @@ class Retry(Exception):
 
     def __init__(self, delay: timedelta | None = None) -> None:
         if delay is not None and span_to_millis(delay, "delay") < 0:
-            raise ValueError(f"delay must not be negative, but it is {delay!r}")
+            raise InvalidArgument("delay", f"must not be negative, but it is {delay!r}")
         super().__init__(f"retry after {'the usual backoff' if delay is None else delay}")
         self.delay = delay
 
@@ -28,7 +28,7 @@ class Bury(Exception):
 
     def __init__(self, reason: str) -> None:
         if not isinstance(reason, str):
-            raise TypeError(f"reason must be a str, not {type(reason).__name__}")
+            raise InvalidType("reason", f"must be a str, not {type(reason).__name__}")
         super().__init__(reason)
         self.reason = reason
 

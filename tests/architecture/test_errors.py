@@ -47,5 +47,6 @@ def test_every_error_is_exported() -> None:
 
 
 def test_some_are_what_the_standard_library_would_raise() -> None:
-    assert issubclass(errors.PayloadTooLarge, ValueError)
+    assert issubclass(errors.InvalidArgument, ValueError)
+    assert issubclass(errors.InvalidType, TypeError)
     assert issubclass(errors.MissingExtra, ImportError)

@@ -11,6 +11,7 @@ from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.records import Condition, Entry, Records
 from duequeue.callbacks.signing import PRIVATE_PREFIX, new_secret
 from duequeue.callbacks.signing_keys import new_keys
+from duequeue.errors import InvalidArgument
 
 BY_HAND = "disabled by hand"
 
@@ -88,7 +89,9 @@ class Definitions:
     async def _found(self, identity: str) -> Entry:
         found = await self._records.get(identity)
         if found is None:
-            raise ValueError("id: another process has removed the endpoint in the meantime")
+            raise InvalidArgument(
+                "id", text="id: another process has removed the endpoint in the meantime"
+            )
         return found
 
 

@@ -1,7 +1,6 @@
 """An endpoint: where the messages of a queue are posted to, and how."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Self
 
@@ -9,6 +8,7 @@ import msgspec
 
 from duequeue.backoff import Backoff
 from duequeue.callbacks.guard import Guard
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.arguments import keep_millis
 from duequeue.instants import MILLISECOND, positive_millis
 from duequeue.message import checked_name, checked_type_name
@@ -67,8 +67,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def checked(self) -> Self:
         """Return the endpoint, or raise an error that names the argument that is wrong."""
         checked_endpoint_id(self.id)
-        _checked("queue", checked_name, self.queue)
-        _checked("type", checked_type_name, self.type)
+        checked_name(self.queue, "queue")
+        checked_type_name(self.type, "type")
         _check_url(self.url)
         _check_span(self.timeout, "timeout", LONGEST_TIMEOUT)
         _check_number(self.concurrency, "concurrency", MOST_CALLS)
@@ -83,11 +83,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 def checked_endpoint_id(text: str) -> str:
     """Return the id of an endpoint, or raise if a path or a header could not hold it."""
     if not isinstance(text, str):
-        raise TypeError(f"id must be a str, not {type(text).__name__}")
+        raise InvalidType("id", f"must be a str, not {type(text).__name__}")
     if not _ID.fullmatch(text):
-        raise ValueError(
-            f"id must have 1 to {LONGEST_ID} letters, digits, dots, hyphens or underscores, and "
-            "begin with a letter or a digit"
+        raise InvalidArgument(
+            "id",
+            f"must have 1 to {LONGEST_ID} letters, digits, dots, hyphens or underscores, and "
+            "begin with a letter or a digit",
         )
     return text
 
@@ -98,41 +99,37 @@ def read_rate(given: str | float) -> float:
         return _check_rate(given)
     found = _RATE.fullmatch(given.strip())
     if found is None:
-        raise ValueError('rate must be calls per second, or a text such as "100/m" or "5/s"')
+        raise InvalidArgument(
+            "rate", 'must be calls per second, or a text such as "100/m" or "5/s"'
+        )
     return _check_rate(float(found[1]) / _SECONDS[found[2]])
 
 
 def _check_rate(rate: float) -> float:
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise ValueError(
-            f"rate must be between one call a day and {HIGHEST_RATE:,} a second, not {rate!r}"
+        raise InvalidArgument(
+            "rate", f"must be between one call a day and {HIGHEST_RATE:,} a second, not {rate!r}"
         )
     return rate
-
-
-def _checked(argument: str, check: Callable[[str], str], text: str) -> None:
-    try:
-        check(text)
-    except (ValueError, TypeError) as error:
-        words = str(error).partition(" ")[2]
-        raise type(error)(f"{argument} {words}") from None
 
 
 def _check_url(url: str) -> None:
     _ANYWHERE.checked_url(url)
     if len(url) > LONGEST_URL:
-        raise ValueError(f"url must have at most {LONGEST_URL} characters, not {len(url)}")
+        raise InvalidArgument("url", f"must have at most {LONGEST_URL} characters, not {len(url)}")
     if "#" in url:
-        raise ValueError("url must not have a fragment, because it is never sent")
+        raise InvalidArgument("url", "must not have a fragment, because it is never sent")
 
 
 def _check_span(millis: int, argument: str, longest: timedelta) -> None:
     span = millis * MILLISECOND
     positive_millis(span, argument)
     if span > longest:
-        raise ValueError(f"{argument} must be at most {longest}, not {span}")
+        raise InvalidArgument(argument, f"must be at most {longest}, not {span}")
 
 
 def _check_number(number: int, argument: str, most: int) -> None:
     if not 1 <= number <= most:
-        raise ValueError(f"{argument} must be a whole number from 1 to {most:,}, not {number!r}")
+        raise InvalidArgument(
+            argument, f"must be a whole number from 1 to {most:,}, not {number!r}"
+        )

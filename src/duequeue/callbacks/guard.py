@@ -21,6 +21,7 @@ from duequeue.callbacks.addresses import (
     parse_address,
     within,
 )
+from duequeue.errors import InvalidArgument, InvalidType
 
 Policy = Literal["metadata", "public", "off"]
 
@@ -55,7 +56,9 @@ class Guard:
         https_only: bool = False,
     ) -> None:
         if policy not in get_args(Policy):
-            raise ValueError(f"policy must be one of {', '.join(get_args(Policy))}, not {policy!r}")
+            raise InvalidArgument(
+                "policy", f"must be one of {', '.join(get_args(Policy))}, not {policy!r}"
+            )
         self.policy = policy
         self.https_only = https_only
         self._allow = _read_networks(allow, "allow")
@@ -72,15 +75,16 @@ class Guard:
         """
         parts = _parsed(url)
         if parts.scheme not in {"http", "https"}:
-            raise ValueError("url must begin with https:// or http://")
+            raise InvalidArgument("url", "must begin with https:// or http://")
         # Check the parsed host, because the text may have digits and dots of other scripts.
         host = (parts.raw_host or "").rstrip(".")
         if not host:
-            raise ValueError("url must name a host, as in https://example.com/callbacks")
+            raise InvalidArgument("url", "must name a host, as in https://example.com/callbacks")
         if parts.raw_user is not None or parts.raw_password is not None:
-            raise ValueError(
-                "url must not hold a user name or a password, because it is shown and logged; "
-                "the receiver can verify the signature instead"
+            raise InvalidArgument(
+                "url",
+                "must not hold a user name or a password, because it is shown and logged; "
+                "the receiver can verify the signature instead",
             )
         if self.https_only and parts.scheme != "https":
             raise Refused("url must begin with https://, because only https is allowed here")
@@ -88,7 +92,7 @@ class Guard:
         if address is not None:
             self.check_address(address)
         elif "%" in host:
-            raise ValueError("url must not have percent-encoded characters in its host")
+            raise InvalidArgument("url", "must not have percent-encoded characters in its host")
         return parts
 
     def check_address(self, address: Address) -> None:
@@ -126,24 +130,26 @@ def _kind(address: Address) -> str:
 
 def _read_networks(texts: Iterable[str], argument: str) -> tuple[Network, ...]:
     if isinstance(texts, str):
-        raise TypeError(f"{argument} must be a list of networks, not one str")
+        raise InvalidType(argument, "must be a list of networks, not one str")
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:
-        raise ValueError(f"{argument} must hold networks such as 10.0.0.0/8: {error}") from None
+        raise InvalidArgument(argument, f"must hold networks such as 10.0.0.0/8: {error}") from None
 
 
 def _parsed(url: str) -> URL:
     if not isinstance(url, str):
-        raise TypeError(f"url must be a str, not {type(url).__name__}")
+        raise InvalidType("url", f"must be a str, not {type(url).__name__}")
     if any(character.isspace() or not character.isprintable() for character in url):
-        raise ValueError("url must not have spaces or control characters; percent-encode them")
+        raise InvalidArgument(
+            "url", "must not have spaces or control characters; percent-encode them"
+        )
     try:
         parts = URL(url, encoded=url.isascii())  # else %2F in a query would become a slash
         _ = parts.port
     except ValueError as error:
         words = "" if "@" in url else f": {error}"  # the error may quote a password
-        raise ValueError("url cannot be read" + words) from None
+        raise InvalidArgument("url", "cannot be read" + words) from None
     return parts
 
 

@@ -17,6 +17,7 @@ from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.failures import reason_for
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.lookups import Lookups, NoThread
+from duequeue.errors import InvalidArgument
 from duequeue.instants import timeout_millis, words_for
 
 MOST_BYTES = 64 * 1024
@@ -168,5 +169,5 @@ def _read_proxy(text: str) -> str:
     except ValueError:
         parts = URL()
     if parts.scheme not in {"http", "https"} or not parts.host:
-        raise ValueError("proxy must be a URL such as http://proxy.example.com:3128")
+        raise InvalidArgument("proxy", "must be a URL such as http://proxy.example.com:3128")
     return text

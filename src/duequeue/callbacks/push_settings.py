@@ -10,6 +10,7 @@ from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import GRACE_SECONDS, MOST_CALLS, Push
 from duequeue.callbacks.slots import Slots
+from duequeue.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class PushSettings:
     def __post_init__(self) -> None:
         Slots(self.calls)
         if self.grace < timedelta(0):
-            raise ValueError(f"grace must not be negative, but it is {self.grace}")
+            raise InvalidArgument("grace", f"must not be negative, but it is {self.grace}")
 
     @asynccontextmanager
     async def running(self, store: StoreSettings) -> AsyncIterator[Push]:

@@ -2,6 +2,8 @@
 
 from math import ceil, isfinite
 
+from duequeue.errors import InvalidArgument
+
 _NANOS = 1_000_000
 
 
@@ -14,11 +16,13 @@ class RateLimit:
 
     def __init__(self, per_second: float, burst: int | None = None) -> None:
         if not (isfinite(per_second) and per_second > 0):
-            raise ValueError(f"per_second must be above zero and finite, not {per_second!r}")
+            raise InvalidArgument(
+                "per_second", f"must be above zero and finite, not {per_second!r}"
+            )
         # The calls of a tenth of a second, so that a sleep that ends late does not lower the rate.
         chosen = max(1, ceil(per_second / 10)) if burst is None else burst
         if chosen < 1:
-            raise ValueError(f"burst must be at least 1, not {burst!r}")
+            raise InvalidArgument("burst", f"must be at least 1, not {burst!r}")
         self._interval = ceil(1_000 * _NANOS / per_second)
         self._tolerance = self._interval * (chosen - 1)
         self._next = 0

@@ -13,6 +13,8 @@ from typing import Literal, NoReturn, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from duequeue.errors import InvalidArgument, InvalidType
+
 SHARED_PREFIX = "whsec_"
 PRIVATE_PREFIX = "whsk_"
 PUBLIC_PREFIX = "whpk_"
@@ -79,14 +81,16 @@ class PrivateKey:
 def parse_secret(text: str) -> SharedSecret | PrivateKey:
     """Read a secret as people write it; no error repeats it."""
     if not isinstance(text, str):
-        raise TypeError(f"secret must be a str, not {type(text).__name__}")
+        raise InvalidType("secret", f"must be a str, not {type(text).__name__}")
     if text.startswith(SHARED_PREFIX):
         return SharedSecret(_shared_key(text.removeprefix(SHARED_PREFIX)))
     if text.startswith(PRIVATE_PREFIX):
         return PrivateKey(_seed(text.removeprefix(PRIVATE_PREFIX)))
     if text.startswith(PUBLIC_PREFIX):
-        raise ValueError(f"secret is a public key; sign with the secret key, {PRIVATE_PREFIX}…")
-    raise ValueError(f"secret must begin with {SHARED_PREFIX} or {PRIVATE_PREFIX}")
+        raise InvalidArgument(
+            "secret", f"is a public key; sign with the secret key, {PRIVATE_PREFIX}…"
+        )
+    raise InvalidArgument("secret", f"must begin with {SHARED_PREFIX} or {PRIVATE_PREFIX}")
 
 
 def new_secret(kind: Literal["v1", "v1a"] = "v1") -> str:
@@ -95,14 +99,14 @@ def new_secret(kind: Literal["v1", "v1a"] = "v1") -> str:
         return SHARED_PREFIX + _base64(random_secrets.token_bytes(NEW_SHARED_BYTES))
     if kind == "v1a":
         return PRIVATE_PREFIX + _base64(Ed25519PrivateKey.generate().private_bytes_raw())
-    raise ValueError(f"kind must be 'v1' or 'v1a', not {kind!r}")
+    raise InvalidArgument("kind", f"must be 'v1' or 'v1a', not {kind!r}")
 
 
 def public_key(secret: Secret) -> str:
     """Return the public key with which receivers verify the signatures of a secret key."""
     if not isinstance(secret, PrivateKey):
-        raise ValueError(  # noqa: TRY004 - the kind of secret is a value of the user's
-            f"secret must be a secret key, {PRIVATE_PREFIX}…; a shared secret has no public key"
+        raise InvalidArgument(
+            "secret", f"must be a secret key, {PRIVATE_PREFIX}…; a shared secret has no public key"
         )
     return PUBLIC_PREFIX + _base64(secret.public_bytes())
 
@@ -114,19 +118,21 @@ def signature(secrets: Iterable[Secret], id: str, timestamp: int, body: bytes) -
     that the receiver may have either.
     """
     if not id or "." in id:
-        raise ValueError(f"id must have at least one character and no full stop, not {id!r}")
+        raise InvalidArgument(
+            "id", f"must have at least one character and no full stop, not {id!r}"
+        )
     content = b"%b.%d.%b" % (id.encode(), timestamp, body)
     signed = [f"{secret.version},{_base64(secret.sign(content))}" for secret in secrets]
     if not signed:
-        raise ValueError("secrets must have at least one secret")
+        raise InvalidArgument("secrets", "must have at least one secret")
     return " ".join(signed)
 
 
 def _shared_key(text: str) -> bytes:
     key = _from_base64(text)
     if not SHORTEST <= len(key) <= LONGEST:
-        raise ValueError(
-            f"secret must hold {SHORTEST} to {LONGEST} bytes in base64, but it holds {len(key)}"
+        raise InvalidArgument(
+            "secret", f"must hold {SHORTEST} to {LONGEST} bytes in base64, but it holds {len(key)}"
         )
     return key
 
@@ -137,12 +143,14 @@ def _seed(text: str) -> bytes:
     if len(key) == SEED_BYTES:
         return key
     if len(key) != 2 * SEED_BYTES:
-        raise ValueError(
-            f"secret must hold the 32 or 64 bytes of an ed25519 key, but it holds {len(key)}"
+        raise InvalidArgument(
+            "secret", f"must hold the 32 or 64 bytes of an ed25519 key, but it holds {len(key)}"
         )
     seed, public = key[:SEED_BYTES], key[SEED_BYTES:]
     if PrivateKey(seed).public_bytes() != public:
-        raise ValueError("secret must be an ed25519 key, but its public half does not match")
+        raise InvalidArgument(
+            "secret", "must be an ed25519 key, but its public half does not match"
+        )
     return seed
 
 
@@ -152,7 +160,7 @@ def _from_base64(text: str) -> bytes:
         return base64.b64decode(text + padding, validate=True)
     except (binascii.Error, ValueError):
         pass
-    raise ValueError("secret must be base64 after its prefix")
+    raise InvalidArgument("secret", "must be base64 after its prefix")
 
 
 def _base64(data: bytes) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from duequeue.callbacks.signing import PrivateKey, Secret, parse_secret, public_key
+from duequeue.errors import InvalidArgument
 from duequeue.instants import MILLISECOND, span_to_millis
 
 # A header with more signatures than this would be refused by many servers.
@@ -44,10 +45,12 @@ class SigningKeys(msgspec.Struct, frozen=True):
     def rotated(self, text: str, overlap: timedelta, now: int) -> "SigningKeys":
         """Return the secrets after a change; the old one still signs for a while."""
         if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
-            raise ValueError(f"overlap must be 0 to {LONGEST_OVERLAP.days} days, not {overlap}")
+            raise InvalidArgument(
+                "overlap", f"must be 0 to {LONGEST_OVERLAP.days} days, not {overlap}"
+            )
         parse_secret(text)
         if text == self.text:
-            raise ValueError("secret must differ from the one that signs now")
+            raise InvalidArgument("secret", "must differ from the one that signs now")
         until = now + span_to_millis(overlap, "overlap")
         older = [each for each in self.in_overlap(now) if each.text != text]
         if overlap >= MILLISECOND:

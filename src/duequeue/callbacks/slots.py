@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Hashable
 
+from duequeue.errors import InvalidArgument
+
 
 class Slots:
     """Counts calls; those who find no free slot get one in turn."""
 
     def __init__(self, most: int) -> None:
         if most < 1:
-            raise ValueError(f"calls must be a whole number of at least 1, not {most!r}")
+            raise InvalidArgument("calls", f"must be a whole number of at least 1, not {most!r}")
         self.free = most
         self._waiting: dict[Hashable, Callable[[], None]] = {}
 

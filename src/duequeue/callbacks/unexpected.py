@@ -3,7 +3,7 @@
 import traceback
 from pathlib import Path
 
-from duequeue.errors import DueQueueError
+from duequeue.errors import DueQueueError, InvalidArgument, InvalidType
 from duequeue.process.contact import one_line
 
 
@@ -12,7 +12,8 @@ def words_about(error: Exception) -> str:
 
     The text of an unexpected error is left out, because it may hold a payload or a secret.
     """
-    if isinstance(error, DueQueueError):
+    refused = isinstance(error, InvalidArgument | InvalidType)  # no user is there to correct it
+    if isinstance(error, DueQueueError) and not refused:
         return one_line(error)
     *_, frame = traceback.extract_tb(error.__traceback__)
     return f"unexpected {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"

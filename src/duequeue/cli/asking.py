@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from duequeue.cli.output import Output
+from duequeue.errors import InvalidArgument
 
 
 def add_safety(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +20,10 @@ def agreed(given: argparse.Namespace, question: str, output: Output) -> bool:
     if given.yes:
         return True
     if not sys.stdin.isatty():
-        raise ValueError(
-            f"{question} Nothing was changed, because standard input is not a terminal on which "
-            "somebody could answer; pass --yes to go ahead"
+        raise InvalidArgument(
+            "--yes",
+            text=f"{question} Nothing was changed, because standard input is not a terminal on "
+            "which somebody could answer; pass --yes to go ahead",
         )
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:

@@ -4,6 +4,7 @@ from typing import Any
 
 from duequeue.cli.handler_path import find
 from duequeue.codec import CODECS, Codec, codec_for
+from duequeue.errors import InvalidArgument
 
 
 def load_codec(text: str) -> Codec[Any]:
@@ -11,7 +12,7 @@ def load_codec(text: str) -> Codec[Any]:
     if text in CODECS:
         return CODECS[text]
     if ":" not in text:
-        raise ValueError(f"codec must be json, text, bytes or module:Class, not {text!r}")
+        raise InvalidArgument("codec", f"must be json, text, bytes or module:Class, not {text!r}")
     found = find(text)
     is_codec_class = isinstance(found, type) and all(
         hasattr(found, name) for name in ("type_name", "encode", "decode")

@@ -8,6 +8,7 @@ from duequeue.cli.opening import add_place, place_of
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
+from duequeue.errors import InvalidArgument
 from duequeue.port.store import Backend, HasRoles
 from duequeue.retry_policy import RetryPolicy
 
@@ -56,5 +57,5 @@ def run(given: argparse.Namespace) -> int:
 
 def _roles_script(backend: Backend) -> str:
     if not isinstance(backend, HasRoles):
-        raise ValueError(f"--roles is for PostgreSQL; {backend.address} has no logins")  # noqa: TRY004 - the URL is wrong
+        raise InvalidArgument("--roles", f"is for PostgreSQL; {backend.address} has no logins")
     return backend.roles_script()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from duequeue.cli.payloads import payload_bytes
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.headers import encode_headers
 from duequeue.instants import to_millis
 from duequeue.message import checked_key, checked_payload, checked_type_name
@@ -46,12 +47,14 @@ def lines_of(source: Iterable[bytes], skip: int) -> Iterator[Line]:
 def _line(number: int, text: bytes) -> Line:
     found = msgspec.json.decode(text)
     if not isinstance(found, dict):
-        raise ValueError("this is not a JSON object")  # noqa: TRY004 - the line is wrong
+        raise InvalidArgument("line", text="this is not a JSON object")
     if unknown := found.keys() - NAMES:
         known = ", ".join(sorted(NAMES))
-        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; the known fields are {known}")
+        raise InvalidArgument(
+            "line", text=f"{', '.join(sorted(unknown))} is unknown; the known fields are {known}"
+        )
     if "key" not in found:
-        raise ValueError("key is missing")
+        raise InvalidArgument("key", "is missing")
     key = checked_key(found["key"])
     payload_type = checked_type_name(found.get("type", "json"))
     headers = found.get("headers") or {}
@@ -72,7 +75,7 @@ def _instant(found: dict[str, Any], name: str) -> datetime | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a string such as 2026-11-18T07:00:00Z")
+        raise InvalidType(name, "must be a string such as 2026-11-18T07:00:00Z")
     at = datetime.fromisoformat(text)
     to_millis(at, name)
     return at

@@ -11,7 +11,7 @@ from duequeue.backends import backend_for, is_server
 from duequeue.cli.address import add_url
 from duequeue.cli.config import FILE, VARIABLES, load_defaults
 from duequeue.codec import Codec
-from duequeue.errors import SchemaError
+from duequeue.errors import InvalidArgument, SchemaError
 from duequeue.port.store import Backend
 from duequeue.queue import Queue
 from duequeue.queue_names import QueueName, queues
@@ -100,7 +100,9 @@ def place_of(given: argparse.Namespace) -> Place:
     if not silence.handlers:  # an error is printed once, when the command ends
         silence.addHandler(logging.NullHandler())
     if given.url is None:
-        raise ValueError(f"pass --url with the database or server, or set {VARIABLES['url']}")
+        raise InvalidArgument(
+            "--url", text=f"pass --url with the database or server, or set {VARIABLES['url']}"
+        )
     if given.token_file is not None:
         return Place(given.url, _token_in(given.token_file))
     # A token in the environment is for servers. A database has its own password.
@@ -121,8 +123,12 @@ def chosen_queue(given: argparse.Namespace, place: Place) -> QueueName:
         raise NothingFound(f"no queue has the type {given.type!r}; there are {_types(found)}")
     if len({each.name for each in of_type}) > 1:
         names = ", ".join(sorted({each.name for each in of_type}))
-        raise ValueError(f"there are several queues: pass --queue with one of {names}")
-    raise ValueError(f"queue {name!r} has several types: pass --type with one of {_types(found)}")
+        raise InvalidArgument(
+            "--queue", text=f"there are several queues: pass --queue with one of {names}"
+        )
+    raise InvalidArgument(
+        "queue", f"{name!r} has several types: pass --type with one of {_types(found)}"
+    )
 
 
 def open_raw(given: argparse.Namespace, **options: Any) -> Queue[bytes]:
@@ -153,4 +159,4 @@ def _token_in(file: str) -> str:
         return Path(file).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ValueError(f"--token-file {file} cannot be read: {reason}") from error
+        raise InvalidArgument("--token-file", f"{file} cannot be read: {reason}") from error

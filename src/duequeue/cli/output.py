@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from duequeue.errors import InvalidArgument
+
 Facts: TypeAlias = Mapping[str, Any]
 
 # The widths of a table's columns come from this many rows, so that long lists need not be kept.
@@ -125,7 +127,9 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text that the reader of lines will read as it is, or raise."""
     if len(text.splitlines()) > 1 or text != text.rstrip("\r\n"):
-        raise ValueError(f"{text!r} contains a line break: use --jsonl instead of --quiet")
+        raise InvalidArgument(
+            "--quiet", text=f"{text!r} contains a line break: use --jsonl instead of --quiet"
+        )
     return printable(text) if sys.stdout.isatty() else text
 
 

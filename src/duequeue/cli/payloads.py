@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from duequeue.codec import CODECS, Codec
+from duequeue.errors import InvalidArgument
 from duequeue.payloads.json_bytes import encode_json
 
 STDIN = "-"
@@ -53,7 +54,7 @@ def read_payload(text: str | None, codec: Codec[Any]) -> Any:
         return codec.decode(data)
     except Exception as error:
         hint = "; quote it for your shell, or pass --text" if codec.type_name == "json" else ""
-        raise ValueError(f"payload is not {codec.type_name}: {error}{hint}") from error
+        raise InvalidArgument("payload", f"is not {codec.type_name}: {error}{hint}") from error
 
 
 def payload_facts(data: bytes, payload_type: str) -> dict[str, Any]:
@@ -82,9 +83,9 @@ def payload_bytes(facts: dict[str, Any], payload_type: str) -> bytes:
         try:
             return b64decode(facts["payload_b64"], validate=True)
         except (Error, TypeError, ValueError) as error:
-            raise ValueError(f"payload_b64 is not base64: {error}") from error
+            raise InvalidArgument("payload_b64", f"is not base64: {error}") from error
     if "payload" not in facts:
-        raise ValueError("payload or payload_b64 is missing")
+        raise InvalidArgument("payload", "or payload_b64 is missing")
     if payload_type in (TEXT, BYTES):
         return CODECS[TEXT].encode(facts["payload"])
     return encode_json(facts["payload"])
@@ -102,4 +103,4 @@ def _content(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise ValueError(f"payload file {file} cannot be read: {error.strerror}") from error
+        raise InvalidArgument("payload", f"file {file} cannot be read: {error.strerror}") from error

@@ -11,7 +11,7 @@ from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.log_set_up import LOG_LEVELS, set_up_log
 from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
 from duequeue.clock import SystemClock
-from duequeue.errors import MissingExtra
+from duequeue.errors import InvalidArgument, MissingExtra
 from duequeue.process.garbage import collect_seldom
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.retention import Retention
@@ -55,12 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Check the arguments, and push until the process is stopped."""
     if given.url.lower().startswith("http"):
-        raise ValueError(
-            "url must be that of the database itself, because a server never hands out the "
-            "secrets that sign callbacks; `duequeue serve` pushes by itself"
+        raise InvalidArgument(
+            "url",
+            "must be that of the database itself, because a server never hands out the "
+            "secrets that sign callbacks; `duequeue serve` pushes by itself",
         )
     if given.url.lower().startswith("memory:"):
-        raise ValueError("url must not be memory:, because other processes cannot offer to it")
+        raise InvalidArgument(
+            "url", "must not be memory:, because other processes cannot offer to it"
+        )
     try:
         import uvloop
 

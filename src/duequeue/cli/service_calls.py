@@ -11,7 +11,7 @@ import msgspec
 from duequeue.backends import is_server, server_requests
 from duequeue.cli.opening import NothingFound, Place
 from duequeue.clock import SystemClock
-from duequeue.errors import MissingExtra, StoreUnavailable
+from duequeue.errors import InvalidArgument, MissingExtra, StoreUnavailable
 
 _NOT_FOUND, _UNAVAILABLE, _FIRST_ERROR = 404, 503, 400
 
@@ -112,10 +112,10 @@ def _read(status: int, content: bytes) -> Any:
         found = {}
     if status < _FIRST_ERROR:
         return found
-    detail = found.get("detail") if isinstance(found, dict) else None
-    words = detail or f"the server answered {status}; is it a DueQueue server?"
+    problem = found if isinstance(found, dict) else {}
+    words = problem.get("detail") or f"the server answered {status}; is it a DueQueue server?"
     if status == _NOT_FOUND:
         raise NothingFound(words)
     if status >= _UNAVAILABLE:
         raise StoreUnavailable(words)
-    raise ValueError(words)
+    raise InvalidArgument(problem.get("argument", "request"), text=words)

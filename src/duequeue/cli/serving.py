@@ -10,6 +10,7 @@ from duequeue.cli.log_set_up import set_up_log
 from duequeue.cli.push_options import push_settings, raise_file_limit
 from duequeue.cli.serve import DEFAULT_URL
 from duequeue.clock import SystemClock
+from duequeue.errors import InvalidArgument
 from duequeue.process.garbage import collect_seldom
 from duequeue.retention import Retention
 from duequeue.server.access import LOOPBACK, Access
@@ -44,7 +45,7 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
 
 def _check_certificate(certificate: str | None, key: str | None) -> None:
     if (certificate is None) != (key is None):
-        raise ValueError("tls-cert and tls-key go together")
+        raise InvalidArgument("tls-cert", "and tls-key go together")
     if certificate is None:
         return
     try:
@@ -52,8 +53,8 @@ def _check_certificate(certificate: str | None, key: str | None) -> None:
     except OSError as error:
         is_other = isinstance(error, ssl.SSLError)
         words = "they are not a certificate and its private key" if is_other else error.strerror
-        raise ValueError(
-            f"tls-cert {certificate} and tls-key {key} cannot be used: {words}"
+        raise InvalidArgument(
+            "tls-cert", f"{certificate} and tls-key {key} cannot be used: {words}"
         ) from error
 
 
@@ -63,18 +64,20 @@ def _access(given: argparse.Namespace) -> tuple[Access, str | None]:
     if given.token_file is not None:
         tokens = TokenFile(given.token_file)
         if not tokens.grants():
-            raise ValueError(
-                f"token-file {given.token_file} has no token yet: make one with "
-                f"`duequeue token create --token-file {given.token_file}`"
+            raise InvalidArgument(
+                "token-file",
+                f"{given.token_file} has no token yet: make one with "
+                f"`duequeue token create --token-file {given.token_file}`",
             )
         return Access(tokens, required=True), None
     if given.dev:
         token, grant = new_token([Scope.ADMIN], datetime.now(UTC), name="dev")
         return Access(KnownTokens([grant]), required=not is_loopback), token
     if not is_loopback:
-        raise ValueError(
-            f"host {given.host} can be reached by others, so tokens are needed: make one with "
-            "`duequeue token create --token-file tokens.json`, and pass --token-file tokens.json"
+        raise InvalidArgument(
+            "host",
+            f"{given.host} can be reached by others, so tokens are needed: make one with "
+            "`duequeue token create --token-file tokens.json`, and pass --token-file tokens.json",
         )
     return Access(None, required=False), None
 
@@ -84,7 +87,7 @@ def _url(given: argparse.Namespace) -> str:
     default = DEV_URL if given.dev else load_defaults().url or DEFAULT_URL
     url: str = given.url or default
     if is_server(url):
-        raise ValueError("url must be that of a database, not of another server")
+        raise InvalidArgument("url", "must be that of a database, not of another server")
     return url
 
 

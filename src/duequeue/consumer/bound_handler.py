@@ -7,6 +7,7 @@ from functools import partial, update_wrapper
 from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.backoff import Backoff
+from duequeue.errors import InvalidType
 from duequeue.flows.arguments import ExceptionTypes, check_handler
 from duequeue.flows.opening import Opening
 from duequeue.message import BurialNotice
@@ -38,7 +39,7 @@ def check_options(options: ConsumerOptions) -> None:
     for name in options.keys() - known:
         alike = get_close_matches(name, known, n=1)
         advice = f"did you mean {alike[0]!r}?" if alike else f"known are: {', '.join(known)}"
-        raise TypeError(f"a handler has no option {name!r}; {advice}")
+        raise InvalidType(name, text=f"a handler has no option {name!r}; {advice}")
 
 
 class BoundHandler(Generic[D, R, C]):
@@ -95,5 +96,5 @@ def bind(
     if function is None:
         return bound
     if not callable(function):
-        raise TypeError(f"handler must decorate a function, not {type(function).__name__}")
+        raise InvalidType("handler", f"must decorate a function, not {type(function).__name__}")
     return bound(function)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias
 from typing_extensions import TypeVar
 
 from duequeue.consumer.coroutine_functions import refuse_coroutine_function, refuse_plain_function
+from duequeue.errors import InvalidType
 from duequeue.message import BurialNotice
 
 T = TypeVar("T", default=Any)
@@ -81,7 +82,7 @@ class AsyncBurialHook(Generic[T]):
 def check_callable(on_buried: object) -> None:
     """Raise unless the hook can be called."""
     if not callable(on_buried):
-        raise TypeError(f"on_buried must be a function of a BurialNotice, not {on_buried!r}")
+        raise InvalidType("on_buried", f"must be a function of a BurialNotice, not {on_buried!r}")
 
 
 def _is_being_cancelled() -> bool:

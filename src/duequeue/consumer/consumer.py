@@ -23,6 +23,7 @@ from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.events.events import ReportOutcome
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
@@ -261,11 +262,14 @@ def run(*consumers: Consumer[Any], grace: timedelta = GRACE) -> None:
 
 def _check_consumers(consumers: tuple[Consumer[Any], ...]) -> None:
     if not consumers:
-        raise ValueError("run needs at least one consumer, such as queue.consume(handler)")
+        raise InvalidArgument(
+            "consumers", text="run needs at least one consumer, such as queue.consume(handler)"
+        )
     for consumer in consumers:
         if not isinstance(consumer, Consumer):
-            raise TypeError(
-                f"run takes consumers of Queue.consume, not {type(consumer).__name__}; for "
-                "AsyncConsumers, use `await asyncio.gather(one.run(), another.run())`"
+            raise InvalidType(
+                "consumers",
+                text=f"run takes consumers of Queue.consume, not {type(consumer).__name__}; for "
+                "AsyncConsumers, use `await asyncio.gather(one.run(), another.run())`",
             )
         consumer._lifetime.check_process()  # noqa: SLF001 - users need not know it

@@ -21,6 +21,7 @@ from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
+from duequeue.errors import InvalidType
 from duequeue.events.events import ReportOutcome
 from duequeue.flows.arguments import check_grace
 from duequeue.flows.context import Context
@@ -190,9 +191,10 @@ class AsyncConsumer(Generic[T]):
     def _started(self, delivery: AsyncDelivery[T]) -> Awaitable[object]:
         result = self._handler(delivery)
         if not inspect.isawaitable(result):
-            raise TypeError(
-                f"the handler returned {type(result).__name__}, which cannot be awaited: use a "
-                "coroutine function, or Queue with a plain function"
+            raise InvalidType(
+                "handler",
+                text=f"the handler returned {type(result).__name__}, which cannot be awaited: use "
+                "a coroutine function, or Queue with a plain function",
             )
         return result
 

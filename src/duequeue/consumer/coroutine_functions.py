@@ -4,13 +4,16 @@ import inspect
 from functools import partial
 from typing import Any
 
+from duequeue.errors import InvalidType
+
 
 def refuse_coroutine_function(function: object, argument: str) -> None:
     """Raise for a coroutine function, and for an object whose `__call__` is one."""
     if any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
-        raise TypeError(
-            f"{argument} must be a plain function, not a coroutine function: "
-            "use AsyncQueue for coroutine functions"
+        raise InvalidType(
+            argument,
+            "must be a plain function, not a coroutine function: "
+            "use AsyncQueue for coroutine functions",
         )
 
 
@@ -25,7 +28,8 @@ def refuse_plain_function(function: Any, argument: str) -> None:
     inner = getattr(inner, "__func__", inner)
     is_plain = inspect.isfunction(inner) and not inspect.iscoroutinefunction(inner)
     if is_plain and inner.__name__ != "<lambda>":
-        raise TypeError(
-            f"{argument} must be a coroutine function, written with `async def`, not a plain "
-            "function: use Queue for plain functions"
+        raise InvalidType(
+            argument,
+            "must be a coroutine function, written with `async def`, not a plain "
+            "function: use Queue for plain functions",
         )

@@ -11,6 +11,7 @@ from duequeue.cron.scheduled import Scheduled
 from duequeue.cron.tick_settings import TickOptions, checked_settings
 from duequeue.cron.upkeep import Upkeep, install, tick_of
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.instants import from_millis, instant_or_none, positive_millis
 from duequeue.message import checked_payload
@@ -100,7 +101,9 @@ def generated(
     _check_type("config_hash", config_hash, ConfigHash)
     positive_millis(interval, "interval")
     if not callable(generate):
-        raise TypeError(f"generate must be a function of the present instant, not {generate!r}")
+        raise InvalidType(
+            "generate", f"must be a function of the present instant, not {generate!r}"
+        )
     return _upkeep(context, Generated(checked_prefix(prefix), config_hash, interval, generate))
 
 
@@ -174,9 +177,10 @@ def _scheduled(
 
 def _upkeep(context: Context[T], plan: Plan) -> Upkeep[T]:
     if context.is_borrowed:
-        raise ValueError(
-            "a cron outlives the caller's transaction, so install it on the queue itself, "
-            "or use install_tick within the transaction"
+        raise InvalidArgument(
+            "within",
+            text="a cron outlives the caller's transaction, so install it on the queue itself, "
+            "or use install_tick within the transaction",
         )
     return Upkeep(context, plan)
 
@@ -194,4 +198,4 @@ def _checked_tick(
 
 def _check_type(argument: str, value: object, wanted: type) -> None:
     if not isinstance(value, wanted):
-        raise TypeError(f"{argument} must be a {wanted.__name__}, not {value!r}")
+        raise InvalidType(argument, f"must be a {wanted.__name__}, not {value!r}")

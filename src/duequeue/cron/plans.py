@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.schedules.own_schedule import contained
 from duequeue.schedules.tick import ConfigHash, CronMessage
 
@@ -72,9 +73,10 @@ class Generated(Generic[T]):
 
     def payload_for(self, at: datetime) -> Any:  # noqa: ARG002 - the plan's signature
         """Refuse, because only the function knows the payloads."""
-        raise ValueError(
-            f"cron {self.prefix!r} gets its messages from a function of yours, so it has no "
-            "payload to run now: offer the message yourself"
+        raise InvalidArgument(
+            "prefix",
+            text=f"cron {self.prefix!r} gets its messages from a function of yours, so it has no "
+            "payload to run now: offer the message yourself",
         )
 
     def ahead(self, now: datetime) -> list[CronMessage[T]]:
@@ -82,7 +84,7 @@ class Generated(Generic[T]):
         messages = contained(lambda: list(self.generate(now)))
         for message in messages:
             if not isinstance(message, CronMessage):
-                raise TypeError(f"generate must return CronMessage objects, not {message!r}")
+                raise InvalidType("generate", f"must return CronMessage objects, not {message!r}")
         return messages
 
     def missed(

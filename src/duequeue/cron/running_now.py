@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from duequeue.cron.plans import Plan
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument
 from duequeue.flows import offering
 from duequeue.flows.context import Context
 from duequeue.instants import from_millis
@@ -23,9 +24,10 @@ def run_now(context: Context[T], prefix: str, plan: Plan | None) -> Flow[bool]:
     """
     checked_prefix(prefix)
     if plan is None:
-        raise ValueError(
-            f"cron {prefix!r} is not installed through this queue object, which therefore does not "
-            "know its payload: install it here first, or offer the message yourself"
+        raise InvalidArgument(
+            "prefix",
+            text=f"cron {prefix!r} is not installed through this queue object, which therefore "
+            "does not know its payload: install it here first, or offer the message yourself",
         )
     at = from_millis(context.now())
     return _run_now(context, plan, at, plan.payload_for(at))

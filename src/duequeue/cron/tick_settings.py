@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypedDict
 
+from duequeue.errors import InvalidType
 from duequeue.headers import encode_headers
 from duequeue.instants import positive_millis, to_millis
 from duequeue.schedules.misfire import Misfire
@@ -45,7 +46,7 @@ def checked_settings(
 ) -> TickSettings:
     """Return the settings, or raise for an option that is not valid."""
     if misfire is not None and not isinstance(misfire, Misfire):
-        raise TypeError(f"misfire must be a Misfire, not {misfire!r}")
+        raise InvalidType("misfire", f"must be a Misfire, not {misfire!r}")
     if until is not None:
         to_millis(until, "until")
     if headers is not None:

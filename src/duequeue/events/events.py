@@ -10,7 +10,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from duequeue.errors import DeliveryLost
+from duequeue.errors import DeliveryLost, InvalidType
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Record
 from duequeue.verdict import Acked, Parked, Released, Verdict
@@ -134,7 +134,7 @@ class Events:
         Return a function that unsubscribes it.
         """
         if not callable(listener):
-            raise TypeError(f"listener must be callable, not {type(listener).__name__}")
+            raise InvalidType("listener", f"must be callable, not {type(listener).__name__}")
         subscribed = partial(listener)  # a distinct object, in case a listener subscribes twice
         with self._lock:
             self.listeners = (*self.listeners, subscribed)

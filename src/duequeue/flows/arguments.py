@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from duequeue.backoff import Backoff
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.instants import LATEST, MILLISECOND, positive_millis, span_to_millis, to_millis
 from duequeue.port.store import KEEP
@@ -43,18 +44,20 @@ def expiry_millis(expires: datetime | timedelta, due_at: int, now: int) -> int:
         instant = now + expires // MILLISECOND
     else:
         found = type(expires).__name__
-        raise TypeError(f"expires must be a datetime, a timedelta or None, not {found}")
+        raise InvalidType("expires", f"must be a datetime, a timedelta or None, not {found}")
     if instant > LATEST:
-        raise ValueError(f"expires must lie in the years 1 to 9999 of UTC, but it is {expires!r}")
+        raise InvalidArgument(
+            "expires", f"must lie in the years 1 to 9999 of UTC, but it is {expires!r}"
+        )
     if instant <= due_at:
-        raise ValueError(f"expires must come after the due time, but it is {expires!r}")
+        raise InvalidArgument("expires", f"must come after the due time, but it is {expires!r}")
     return instant
 
 
 def checked_limit(limit: int) -> int:
     """Return a limit that every database can count to."""
     if type(limit) is not int:
-        raise TypeError(f"limit must be an int, not {type(limit).__name__}")
+        raise InvalidType("limit", f"must be an int, not {type(limit).__name__}")
     return max(0, min(limit, _MOST))
 
 
@@ -63,13 +66,13 @@ def check_workers(handler: object, concurrency: int, batch: int) -> None:
     check_handler(handler)
     for argument, value in (("concurrency", concurrency), ("batch", batch)):
         if type(value) is not int or value < 1:
-            raise ValueError(f"{argument} must be a whole number above 0, not {value!r}")
+            raise InvalidArgument(argument, f"must be a whole number above 0, not {value!r}")
 
 
 def check_handler(handler: object) -> None:
     """Raise unless a handler can be called with one argument, so far as Python knows."""
     if not callable(handler):
-        raise TypeError(f"handler must be a function of a delivery, not {handler!r}")
+        raise InvalidType("handler", f"must be a function of a delivery, not {handler!r}")
     try:
         # Of a decorated function, what counts is what its decorator accepts.
         signature = inspect.signature(handler, follow_wrapped=False)
@@ -80,44 +83,47 @@ def check_handler(handler: object) -> None:
     except TypeError:
         name = getattr(handler, "__qualname__", repr(handler))
         takes = ", ".join(signature.parameters) or "nothing"
-        raise TypeError(
-            f"handler {name} must accept one argument, the delivery, but it takes {takes}"
+        raise InvalidType(
+            "handler", f"{name} must accept one argument, the delivery, but it takes {takes}"
         ) from None
 
 
 def check_grace(grace: timedelta) -> None:
     """Raise unless a stop can wait for this long."""
     if span_to_millis(grace, "grace") < 0:
-        raise ValueError(f"grace must not be negative, but it is {grace!r}")
+        raise InvalidArgument("grace", f"must not be negative, but it is {grace!r}")
 
 
 def refuse_borrowed(context: Context[Any]) -> None:
     """Raise if a consumer would have to run inside a caller's transaction."""
     if context.is_borrowed:
-        raise ValueError(
-            "a consumer outlives the caller's transaction: call consume on the queue itself"
+        raise InvalidArgument(
+            "within",
+            text="a consumer outlives the caller's transaction: call consume on the queue itself",
         )
 
 
 def checked_max_attempts(max_attempts: int | None) -> int | None:
     """Return a number of attempts, or None for any number."""
     if max_attempts is not None and (type(max_attempts) is not int or max_attempts < 1):
-        raise ValueError(f"max_attempts must be a whole number above 0, not {max_attempts!r}")
+        raise InvalidArgument(
+            "max_attempts", f"must be a whole number above 0, not {max_attempts!r}"
+        )
     return max_attempts
 
 
 def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - a check of a flag takes it
     """Return a bool, or raise for anything else."""
     if not isinstance(flag, bool):
-        raise TypeError(f"{argument} must be True or False, not {flag!r}")
+        raise InvalidType(argument, f"must be True or False, not {flag!r}")
     return flag
 
 
 def checked_retry(retry: RetryPolicy) -> RetryPolicy:
     """Return a retry policy, or raise for anything else."""
     if not isinstance(retry, RetryPolicy):
-        raise TypeError(
-            f"retry must be a RetryPolicy, such as RetryPolicy(budget=…), not {retry!r}"
+        raise InvalidType(
+            "retry", f"must be a RetryPolicy, such as RetryPolicy(budget=…), not {retry!r}"
         )
     return retry
 
@@ -125,8 +131,8 @@ def checked_retry(retry: RetryPolicy) -> RetryPolicy:
 def checked_retention(retention: Retention | None) -> Retention | None:
     """Return a retention, or raise for anything else."""
     if retention is not None and not isinstance(retention, Retention):
-        raise TypeError(
-            f"retention must be a Retention, such as Retention(history=…), not {retention!r}"
+        raise InvalidType(
+            "retention", f"must be a Retention, such as Retention(history=…), not {retention!r}"
         )
     return retention
 
@@ -147,7 +153,7 @@ def checked_rules(
     message that always fails would otherwise be tried for ever.
     """
     if backoff is not None and not isinstance(backoff, Backoff):
-        raise TypeError(f"backoff must be a Backoff, not {backoff!r}")
+        raise InvalidType("backoff", f"must be a Backoff, not {backoff!r}")
     if isinstance(max_attempts, Default):
         attempts: int | None = max_attempts_of_queue or CONSUMER_MAX_ATTEMPTS
     else:
@@ -158,7 +164,7 @@ def checked_rules(
     buried = _exception_types(bury_on, "bury_on")
     if both := set(retried or ()) & set(buried):
         names = ", ".join(sorted(each.__name__ for each in both))
-        raise ValueError(f"retry_on and bury_on must not both name {names}")
+        raise InvalidArgument("retry_on", f"and bury_on must not both name {names}")
     respond = checked_flag(respond, "respond")
     return Rules(backoff or Backoff(), attempts, retried, buried, timeout, respond)
 
@@ -168,8 +174,8 @@ def _exception_types(types: ExceptionTypes, argument: str) -> tuple[type[BaseExc
     found: tuple[Any, ...] = types if isinstance(types, tuple) else (types,)
     for each in found:
         if not isinstance(each, type) or not issubclass(each, BaseException):
-            raise TypeError(
-                f"{argument} must be an exception type or a tuple of exception types, not {types!r}"
+            raise InvalidType(
+                argument, f"must be an exception type or a tuple of exception types, not {types!r}"
             )
     return found
 
@@ -183,7 +189,9 @@ def keep_millis(keep: timedelta) -> int:
     """Return for how long a response is kept."""
     millis = positive_millis(keep, "keep")
     if keep > LONGEST_KEEP:
-        raise ValueError(f"keep must be at most {LONGEST_KEEP.days} days, but it is {keep!r}")
+        raise InvalidArgument(
+            "keep", f"must be at most {LONGEST_KEEP.days} days, but it is {keep!r}"
+        )
     return millis
 
 
@@ -191,5 +199,5 @@ def delay_millis(delay: timedelta) -> int:
     """Return a delay in milliseconds."""
     millis = span_to_millis(delay, "delay")
     if millis < 0:
-        raise ValueError(f"delay must not be negative, but it is {delay!r}")
+        raise InvalidArgument("delay", f"must not be negative, but it is {delay!r}")
     return millis

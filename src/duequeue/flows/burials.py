@@ -5,6 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidType
 from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
 from duequeue.flows.cursors import burial_id, burial_text
@@ -128,5 +129,5 @@ def _buried_message(context: Context[T], found: StoredBurial) -> BuriedMessage[T
 
 def _checked_reason(reason: str | None) -> str:
     if reason is not None and not isinstance(reason, str):
-        raise TypeError(f"reason must be a str or None, not {type(reason).__name__}")
+        raise InvalidType("reason", f"must be a str or None, not {type(reason).__name__}")
     return storable(reason or "")

@@ -6,6 +6,7 @@ from binascii import Error
 from hashlib import sha256
 from typing import Any
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.port.listing import LAST, BurialId, Place
 
@@ -24,13 +25,15 @@ def cursor_at(context: Context[Any], place: Place) -> str:
 def place_of(context: Context[Any], after: str) -> Place:
     """Return the place of a cursor, or raise if it was changed or comes from another queue."""
     if not isinstance(after, str):
-        raise TypeError(f"after must be the `next` of a page or None, not {type(after).__name__}")
+        raise InvalidType(
+            "after", f"must be the `next` of a page or None, not {type(after).__name__}"
+        )
     parts = _CURSOR.fullmatch(_decoded(after))
     place = Place(int(parts[1]), int(parts[2])) if parts else None
     if place is None or cursor_at(context, place) != after:
-        raise ValueError(
-            f"after must be the `next` of a page of the queue {context.name!r}, unchanged, "
-            f"not {after!r}"
+        raise InvalidArgument(
+            "after",
+            f"must be the `next` of a page of the queue {context.name!r}, unchanged, not {after!r}",
         )
     return place
 
@@ -44,11 +47,11 @@ def burial_id(text: str, argument: str) -> BurialId:
     """Return the id that a text stands for, or raise for any other text."""
     if not isinstance(text, str):
         found = type(text).__name__
-        raise TypeError(f"{argument} must be the id of a buried message, not {found}")
+        raise InvalidType(argument, f"must be the id of a buried message, not {found}")
     parts = _BURIAL.fullmatch(text)
     burial = BurialId(int(parts[1]), int(parts[2])) if parts else None
     if burial is None or max(abs(burial.buried_at), burial.number) > LAST:
-        raise ValueError(f"{argument} must be the id of a buried message, not {text!r}")
+        raise InvalidArgument(argument, f"must be the id of a buried message, not {text!r}")
     return burial
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.instants import nearest_instant, positive_millis, to_millis
 from duequeue.message import Bucket
@@ -21,13 +22,14 @@ def forecast(
     length = positive_millis(bucket, "bucket")
     end = to_millis(until, "until") if isinstance(until, datetime) else now + _span(until)
     if end <= now:
-        raise ValueError(f"until must be later than now, but it is {until!r}")
+        raise InvalidArgument("until", f"must be later than now, but it is {until!r}")
     begins_at = now - now % length
     number = -(-(end - begins_at) // length)
     if number > MOST_BUCKETS:
-        raise ValueError(
-            f"bucket must be longer, or until earlier: from now until {until!r} there are "
-            f"{number:,} buckets of {bucket!r}, but the limit is {MOST_BUCKETS:,}"
+        raise InvalidArgument(
+            "bucket",
+            f"must be longer, or until earlier: from now until {until!r} there are "
+            f"{number:,} buckets of {bucket!r}, but the limit is {MOST_BUCKETS:,}",
         )
     return _forecast(context, now, Buckets(begins_at, length, end), number)
 
@@ -46,5 +48,5 @@ def _forecast(context: Context[Any], now: int, buckets: Buckets, number: int) ->
 
 def _span(until: timedelta) -> int:
     if not isinstance(until, timedelta):
-        raise TypeError(f"until must be a datetime or a timedelta, not {type(until).__name__}")
+        raise InvalidType("until", f"must be a datetime or a timedelta, not {type(until).__name__}")
     return positive_millis(until, "until")

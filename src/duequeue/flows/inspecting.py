@@ -5,7 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.errors import UndecodablePayload
+from duequeue.errors import InvalidArgument, UndecodablePayload
 from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
 from duequeue.flows.listing import state_of
@@ -51,7 +51,9 @@ def drop(context: Context[T], key: str) -> Flow[bool]:
 def drop_all(context: Context[T], confirm: str) -> Flow[int]:
     """Delete every message, if the caller confirms the name of the queue."""
     if confirm != context.name:
-        raise ValueError(f"confirm must be the queue's own name, {context.name!r}, not {confirm!r}")
+        raise InvalidArgument(
+            "confirm", f"must be the queue's own name, {context.name!r}, not {confirm!r}"
+        )
     return context.run_long(partial(context.store.drop_all, context.now()))
 
 

@@ -10,6 +10,7 @@ from zlib import crc32
 
 import msgspec
 
+from duequeue.errors import InvalidArgument
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Lease
 
@@ -44,7 +45,7 @@ def held_lease(token: str, kind: str, argument: str) -> HeldLease:
                 return held
     except (msgspec.DecodeError, ValueError):
         pass
-    raise ValueError(f"{argument} must be the token of a delivery of this queue, unchanged")
+    raise InvalidArgument(argument, "must be the token of a delivery of this queue, unchanged")
 
 
 def is_held(lease: Lease) -> bool:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.flows.cursors import cursor_at, place_of
 from duequeue.headers import shown_headers
@@ -109,18 +110,20 @@ def _decoded(context: Context[Any], payload: bytes) -> tuple[Any, str | None]:
 
 def _checked_length(limit: int) -> int:
     if type(limit) is not int:
-        raise TypeError(f"limit must be an int, not {type(limit).__name__}")
+        raise InvalidType("limit", f"must be an int, not {type(limit).__name__}")
     if not 1 <= limit <= LONGEST_PAGE:
-        raise ValueError(f"limit must be from 1 to {LONGEST_PAGE}, not {limit}")
+        raise InvalidArgument("limit", f"must be from 1 to {LONGEST_PAGE}, not {limit}")
     return limit
 
 
 def _checked_state(state: State | str) -> State:
     if not isinstance(state, State | str):
-        raise TypeError(f"state must be a State, its value or None, not {type(state).__name__}")
+        raise InvalidType(
+            "state", f"must be a State, its value or None, not {type(state).__name__}"
+        )
     live = [each.value for each in State if each is not State.BURIED]
     value = state.value if isinstance(state, State) else state
     if value not in live:
         hint = "; `buried` lists buried messages" if value == State.BURIED.value else ""
-        raise ValueError(f"state must be one of {', '.join(live)}, not {state!r}{hint}")
+        raise InvalidArgument("state", f"must be one of {', '.join(live)}, not {state!r}{hint}")
     return State(value)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
+from duequeue.errors import InvalidType
 from duequeue.events.events import Offered
 from duequeue.flows.arguments import checked_flag, expiry_millis
 from duequeue.flows.chunking import chunks
@@ -132,7 +133,7 @@ def _emit_offered(context: Context[T], outcomes: list[OfferOutcome]) -> None:
 
 def _record_of(context: Context[T], message: Message[T], now: int) -> Record:
     if not isinstance(message, Message):
-        raise TypeError(f"messages must be Message objects, not {type(message).__name__}")
+        raise InvalidType("messages", f"must be Message objects, not {type(message).__name__}")
     return _record(
         context,
         message.key,

@@ -11,7 +11,7 @@ from duequeue.clock import Clock, SystemClock, checked_clock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
-from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.errors import InvalidType, StoreError, StoreUnavailable
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
     checked_flag,
@@ -213,4 +213,4 @@ def _response_codec(response_type: Any) -> Codec[Any]:
     try:
         return codec_for(response_type)
     except TypeError as error:
-        raise TypeError(f"response_type must be a type or a codec; {error}") from None
+        raise InvalidType("response_type", f"must be a type or a codec; {error}") from None

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.events.events import Offered
 from duequeue.flows.context import Context
 from duequeue.instants import due_millis, nearest_instant
@@ -17,7 +18,7 @@ T = TypeVar("T")
 def reschedule(context: Context[T], key: str, due: datetime | timedelta) -> Flow[bool]:
     """Make a message due at another instant."""
     if due is None:
-        raise TypeError("due must be a datetime or a timedelta, not None; run_now is for now")
+        raise InvalidType("due", "must be a datetime or a timedelta, not None; run_now is for now")
     now = context.now()
     return _reschedule(context, checked_key(key), due_millis(due, now), now)
 
@@ -44,7 +45,8 @@ def _refuse_after_expiry(context: Context[T], key: str, due_at: int) -> Flow[Non
     stored = yield from context.run(partial(context.store.read, key))
     expires_at = stored.expires_at if isinstance(stored, StoredMessage) else None
     if expires_at is not None and expires_at <= due_at:
-        raise ValueError(
-            f"due must be before the message expires, which is at {nearest_instant(expires_at)}; "
-            "offer it again to let it expire later"
+        raise InvalidArgument(
+            "due",
+            f"must be before the message expires, which is at {nearest_instant(expires_at)}; "
+            "offer it again to let it expire later",
         )

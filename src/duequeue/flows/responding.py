@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from duequeue.clock import ManualClock
 from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
-from duequeue.errors import NotAnswered, UndecodablePayload
+from duequeue.errors import InvalidArgument, NotAnswered, UndecodablePayload
 from duequeue.flows.arguments import DEFAULT, keep_millis
 from duequeue.flows.context import Context
 from duequeue.instants import nearest_instant, timeout_millis
@@ -29,7 +29,7 @@ def answer(
 ) -> Flow[bool]:
     """Delete the message, and store the response to it."""
     if response is DEFAULT:
-        raise ValueError("keep must come with a response, because nothing else is kept")
+        raise InvalidArgument("keep", "must come with a response, because nothing else is kept")
     payload = encoded_response(context, message.key, response)
     kept = context.keep if keep is None else keep_millis(keep)
     if message.handler_began is not None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import InvalidArgument, InvalidType, StoreUnavailable
 from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried
@@ -22,11 +22,12 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
     for message in messages:
         if not isinstance(message, LeasedMessage):
             found = type(message).__name__
-            raise TypeError(f"deliveries must be Delivery objects from a poll, not {found}")
+            raise InvalidType("deliveries", f"must be Delivery objects from a poll, not {found}")
         if message.queue_name != context.name:
-            raise ValueError(
-                f"deliveries must come from the queue {context.name!r}; "
-                f"{message.key!r} comes from {message.queue_name!r}"
+            raise InvalidArgument(
+                "deliveries",
+                f"must come from the queue {context.name!r}; "
+                f"{message.key!r} comes from {message.queue_name!r}",
             )
     leases = []
     for message in messages:
@@ -96,7 +97,7 @@ def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow
 def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bool]:
     """Move the message out of the queue, with a reason."""
     if not isinstance(reason, str):
-        raise TypeError(f"reason must be a str, not {type(reason).__name__}")
+        raise InvalidType("reason", f"must be a str, not {type(reason).__name__}")
     if message.handler_began is not None:
         message.handler_ended(context.now())
     about = (message.attempt, storable(reason), context.keep)

@@ -4,6 +4,7 @@ from math import isfinite
 
 import msgspec
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.payloads.pydantic_models import dump_model
 
 _encoder = msgspec.json.Encoder(order="deterministic", enc_hook=dump_model)
@@ -15,14 +16,14 @@ def encode_json(value: object, /) -> bytes:
         data = _encoder.encode(value)
     except TypeError as error:
         reason = "the keys of a dict must be strings" if "str keys" in str(error) else error
-        raise TypeError(f"payload cannot be written as JSON: {reason}") from error
+        raise InvalidType("payload", f"cannot be written as JSON: {reason}") from error
     except RecursionError:
-        raise ValueError(
-            "payload contains itself or is nested too deeply, which JSON cannot express"
+        raise InvalidArgument(
+            "payload", "contains itself or is nested too deeply, which JSON cannot express"
         ) from None
     # JSON has no notation for these numbers, and the encoder silently writes null.
     if b"null" in data and not _all_finite(msgspec.to_builtins(value, enc_hook=dump_model)):
-        raise ValueError("payload holds nan or an infinity, which JSON cannot express")
+        raise InvalidArgument("payload", "holds nan or an infinity, which JSON cannot express")
     return data
 
 

@@ -4,6 +4,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.payloads.json_bytes import encode_json
 from duequeue.payloads.payload_types import class_of, is_payload_type, name_of
 from duequeue.payloads.pydantic_models import load_model
@@ -20,10 +21,11 @@ class TypedCodec(Generic[T]):
 
     def __init__(self, payload_type: type[T]) -> None:
         if not is_payload_type(payload_type):
-            raise TypeError(
-                f"codec: {payload_type!r} is not a payload type. Use str, bytes, a dataclass, a "
-                "msgspec.Struct, a pydantic model, an attrs class, a NamedTuple, a TypedDict, or "
-                "list[…] or dict[str, …] of one; or an object with type_name, encode and decode"
+            raise InvalidType(
+                "codec",
+                text=f"codec: {payload_type!r} is not a payload type. Use str, bytes, a dataclass, "
+                "a msgspec.Struct, a pydantic model, an attrs class, a NamedTuple, a TypedDict, or "
+                "list[…] or dict[str, …] of one; or an object with type_name, encode and decode",
             )
         self.type_name = name_of(payload_type)
         self._class = class_of(payload_type)
@@ -32,12 +34,12 @@ class TypedCodec(Generic[T]):
     def encode(self, value: T, /) -> bytes:
         """Encode a value of the payload type as JSON, or raise if it could not be decoded again."""
         if not isinstance(value, self._class):
-            raise TypeError(f"payload must be a {self.type_name}, not {type(value).__name__}")
+            raise InvalidType("payload", f"must be a {self.type_name}, not {type(value).__name__}")
         data = encode_json(value)
         try:
             self._decoder.decode(data)
         except ValueError as error:
-            raise ValueError(f"payload is not a valid {self.type_name}: {error}") from None
+            raise InvalidArgument("payload", f"is not a valid {self.type_name}: {error}") from None
         return data
 
     def decode(self, data: bytes, /) -> T:

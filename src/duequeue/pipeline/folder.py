@@ -13,6 +13,7 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.file_systems import Files, open_files
 from duequeue.spark.session import is_connect
 
@@ -26,8 +27,8 @@ class Folder:
     def __init__(self, spark: SparkSession, path: str | Path, argument: str = "folder") -> None:
         given = str(path)
         if not given or _PATTERN.search(given):
-            raise ValueError(
-                f"{argument} must be a path without any of * ? [ ] {{ }}, not {given!r}"
+            raise InvalidArgument(
+                argument, f"must be a path without any of * ? [ ] {{ }}, not {given!r}"
             )
         self.path = absolute_path(given)
         self._spark = spark
@@ -40,9 +41,10 @@ class Folder:
         try:
             return open_files(self._spark, self.path)
         except OSError as error:
-            raise ValueError(
-                f"{self._argument} cannot be reached from Spark ({error}): give a local path, "
-                "or the URL of a file system that Spark is set up for"
+            raise InvalidArgument(
+                self._argument,
+                f"cannot be reached from Spark ({error}): give a local path, "
+                "or the URL of a file system that Spark is set up for",
             ) from error
 
     def of(self, name: str) -> str:
@@ -126,9 +128,10 @@ class Folder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ValueError(
-                    f"another process is archiving into folder {self.path}: "
-                    "wait until it is done, or name another folder"
+                raise InvalidArgument(
+                    "folder",
+                    text=f"another process is archiving into folder {self.path}: "
+                    "wait until it is done, or name another folder",
                 ) from None
             yield
 
@@ -172,9 +175,10 @@ class Folder:
         try:
             self._spark.read.text(f"{place}/{mark}").isEmpty()
         except AnalysisException:
-            raise ValueError(
-                f"{self._argument} {self.path} is not the same folder on the server of Spark "
-                "Connect as in this process: give a folder that both share"
+            raise InvalidArgument(
+                self._argument,
+                f"{self.path} is not the same folder on the server of Spark "
+                "Connect as in this process: give a folder that both share",
             ) from None
         finally:
             files.delete(mark)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
@@ -104,8 +105,8 @@ def _check_different(old: OpenBulk, new: OpenBulk) -> None:
     seen = old.run(partial(old.store.take_record, mark))
     new.run(partial(new.store.take_record, mark))
     if seen is not None:
-        raise ValueError(
-            "target must be another database than source, but both URLs name the same one"
+        raise InvalidArgument(
+            "target", "must be another database than source, but both URLs name the same one"
         )
 
 

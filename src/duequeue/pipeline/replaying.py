@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import MANIFESTS, archived_rows, day_folder, days_of
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
@@ -56,9 +57,10 @@ def replay(
 def replayable(frame: DataFrame, where: str, due: str, payload: str) -> DataFrame:
     """Return the messages to offer: one for each key, at its new time."""
     if payload == "payload" and "payload" not in frame.columns:
-        raise ValueError(
-            "archive has no column 'payload', because a history keeps no payloads: give payload as "
-            f"an SQL expression over its columns, which are: {', '.join(frame.columns)}"
+        raise InvalidArgument(
+            "archive",
+            "has no column 'payload', because a history keeps no payloads: give payload as "
+            f"an SQL expression over its columns, which are: {', '.join(frame.columns)}",
         )
     chosen = frame.where(_expression("where", where, frame))
     headers = ["headers"] if "headers" in frame.columns else []
@@ -105,8 +107,8 @@ def _read(spark: SparkSession, folder: Folder) -> DataFrame:
         return spark.read.parquet(folder.path)
     except AnalysisException as error:
         if error.getCondition() in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}:
-            raise ValueError(
-                f"archive {folder.path!r} does not exist, or contains no Parquet files"
+            raise InvalidArgument(
+                "archive", f"{folder.path!r} does not exist, or contains no Parquet files"
             ) from None
         raise
 
@@ -118,7 +120,7 @@ def _expression(argument: str, text: str, frame: DataFrame) -> Column:
         frame.select(column)
     except AnalysisException as error:
         reason = str(error).partition(". SQLSTATE")[0]
-        raise ValueError(
-            f"{argument} is not valid SQL over the archive's columns: {reason}"
+        raise InvalidArgument(
+            argument, f"is not valid SQL over the archive's columns: {reason}"
         ) from None
     return column

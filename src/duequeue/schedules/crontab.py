@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.schedules.schedule import OnWallClock
 from duequeue.schedules.zones import canonical_name, name_of
 
@@ -85,19 +86,20 @@ _FIELDS = (
 
 def _checked_expression(expression: str) -> str:
     if not isinstance(expression, str):
-        raise TypeError(f"expression must be a str, not {type(expression).__name__}")
+        raise InvalidType("expression", f"must be a str, not {type(expression).__name__}")
     if len(expression) > MAX_EXPRESSION_LENGTH:
-        raise ValueError(f"expression is longer than {MAX_EXPRESSION_LENGTH} characters")
+        raise InvalidArgument("expression", f"is longer than {MAX_EXPRESSION_LENGTH} characters")
     parts = _full(expression.strip().upper()).split()
     if len(parts) not in (len(_FIELDS) - 1, len(_FIELDS)):
         wanted = " ".join(each.name for each in _FIELDS[1:])
-        raise ValueError(
-            f"expression {expression!r} must have five fields: {wanted}; or six, with second first"
+        raise InvalidArgument(
+            "expression",
+            f"{expression!r} must have five fields: {wanted}; or six, with second first",
         )
     if parts[0] == "0" and len(parts) == len(_FIELDS):
         del parts[0]  # the same minutes, so the same configuration
     if complaint := _complaint(parts):
-        raise ValueError(f"expression {expression!r} {complaint}")
+        raise InvalidArgument("expression", f"{expression!r} {complaint}")
     return " ".join(parts)
 
 
@@ -107,7 +109,7 @@ def _full(expression: str) -> str:
         return expression
     if expression not in NICKNAMES:
         known = ", ".join(NICKNAMES).lower()
-        raise ValueError(f"expression {expression.lower()!r} is not one of {known}")
+        raise InvalidArgument("expression", f"{expression.lower()!r} is not one of {known}")
     return NICKNAMES[expression]
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from datetime import time
 
+from duequeue.errors import InvalidArgument, InvalidType
+
 _CLOCK_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 # The names of the days, in the order of `datetime.weekday()`.
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -13,10 +15,12 @@ _FULL_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday
 def checked_weekdays(weekdays: Iterable[str | int]) -> tuple[str, ...]:
     """Return the names of days in the order of the week, each once."""
     if isinstance(weekdays, str) or not isinstance(weekdays, Iterable):
-        raise TypeError(f"weekdays must be a list of days such as ['mon', 'fri'], not {weekdays!r}")
+        raise InvalidType(
+            "weekdays", f"must be a list of days such as ['mon', 'fri'], not {weekdays!r}"
+        )
     given = {_checked_weekday(each) for each in weekdays}
     if not given:
-        raise ValueError("weekdays must hold at least one day, such as 'mon'")
+        raise InvalidArgument("weekdays", "must hold at least one day, such as 'mon'")
     return tuple(name for name in WEEK if name in given)
 
 
@@ -28,21 +32,21 @@ def _checked_weekday(given: object) -> str:
         if name in _FULL_NAMES:
             return WEEK[_FULL_NAMES.index(name)]
     elif not isinstance(given, int) or isinstance(given, bool):
-        raise TypeError(f"weekdays must hold names or numbers of days, not {given!r}")
+        raise InvalidType("weekdays", f"must hold names or numbers of days, not {given!r}")
     elif 0 <= given < len(WEEK):
         return WEEK[given]
-    raise ValueError(
-        f"weekdays must hold 'mon' to 'sun', or 0 to 6 from Monday to Sunday, not {given!r}"
+    raise InvalidArgument(
+        "weekdays", f"must hold 'mon' to 'sun', or 0 to 6 from Monday to Sunday, not {given!r}"
     )
 
 
 def checked_times(times: Iterable[time | str]) -> tuple[time, ...]:
     """Return naive local times in the order of the day, each once."""
     if isinstance(times, str) or not isinstance(times, Iterable):
-        raise TypeError(f"times must be a list of times such as ['07:00'], not {times!r}")
+        raise InvalidType("times", f"must be a list of times such as ['07:00'], not {times!r}")
     checked = tuple(sorted({_checked_time(each) for each in times}))
     if not checked:
-        raise ValueError("times must hold at least one time of day, such as '07:00'")
+        raise InvalidArgument("times", "must hold at least one time of day, such as '07:00'")
     return checked
 
 
@@ -51,9 +55,11 @@ def _checked_time(given: time | str) -> time:
     if isinstance(given, str):
         given = _parsed_time(given)
     if not isinstance(given, time):
-        raise TypeError(f"times must hold datetime.time or 'HH:MM' values, not {given!r}")
+        raise InvalidType("times", f"must hold datetime.time or 'HH:MM' values, not {given!r}")
     if given.tzinfo is not None:
-        raise ValueError(f"times must not carry a zone of their own: {given!r}; pass zone instead")
+        raise InvalidArgument(
+            "times", f"must not carry a zone of their own: {given!r}; pass zone instead"
+        )
     return given.replace(microsecond=given.microsecond // 1000 * 1000, fold=0)
 
 
@@ -63,4 +69,6 @@ def _parsed_time(text: str) -> time:
             return time.fromisoformat(text)
     except ValueError:
         pass
-    raise ValueError(f"times must be 'HH:MM' or 'HH:MM:SS' from 00:00 to 23:59:59, not {text!r}")
+    raise InvalidArgument(
+        "times", f"must be 'HH:MM' or 'HH:MM:SS' from 00:00 to 23:59:59, not {text!r}"
+    )

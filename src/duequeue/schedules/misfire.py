@@ -5,6 +5,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import to_millis
 from duequeue.schedules.schedule import Schedule, ticks
 
@@ -23,9 +24,9 @@ class Misfire:
 
     def __post_init__(self) -> None:
         if type(self.limit) is not int:
-            raise TypeError(f"limit must be an int, not {type(self.limit).__name__}")
+            raise InvalidType("limit", f"must be an int, not {type(self.limit).__name__}")
         if not 0 <= self.limit <= MOST:
-            raise ValueError(f"limit must be a number from 0 to {MOST}, not {self.limit}")
+            raise InvalidArgument("limit", f"must be a number from 0 to {MOST}, not {self.limit}")
 
     @classmethod
     def skip(cls) -> "Misfire":
@@ -41,7 +42,9 @@ class Misfire:
     def fire_all(cls, limit: int) -> "Misfire":
         """Make up for all of them, or for the latest `limit` if there are more."""
         if limit == 0:
-            raise ValueError("limit must be at least 1; to make up for none, use Misfire.skip()")
+            raise InvalidArgument(
+                "limit", "must be at least 1; to make up for none, use Misfire.skip()"
+            )
         return cls(limit)
 
     def chosen(

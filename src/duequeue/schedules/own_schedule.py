@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import from_millis, to_millis
 from duequeue.schedules.schedule import EndOfTime, Schedule, Walking, text_of
 
@@ -17,7 +18,9 @@ class OwnSchedule(Walking):
 
     def __init__(self, schedule: Schedule) -> None:
         if not callable(getattr(schedule, "next_after", None)):
-            raise TypeError(f"schedule must have a method next_after(instant), not be {schedule!r}")
+            raise InvalidType(
+                "schedule", f"must have a method next_after(instant), not be {schedule!r}"
+            )
         self._schedule = schedule
 
     @property
@@ -39,11 +42,15 @@ class OwnSchedule(Walking):
         found: object = contained(lambda: self._schedule.next_after(instant))
         asked = f"{self.describe()}: next_after({instant.isoformat()})"
         if not isinstance(found, datetime):
-            raise TypeError(f"{asked} must return a datetime, not {found!r}")
+            raise InvalidType("schedule", text=f"{asked} must return a datetime, not {found!r}")
         if found.utcoffset() is None:
-            raise ValueError(f"{asked} must return a datetime with a zone, not {found!r}")
+            raise InvalidArgument(
+                "schedule", text=f"{asked} must return a datetime with a zone, not {found!r}"
+            )
         if found <= instant:
-            raise ValueError(f"{asked} must return a later instant, not {found.isoformat()}")
+            raise InvalidArgument(
+                "schedule", text=f"{asked} must return a later instant, not {found.isoformat()}"
+            )
         return found.astimezone(UTC)
 
     def ticks_after(self, instant: datetime) -> Iterator[datetime]:

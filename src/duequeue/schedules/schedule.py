@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import MILLISECOND, from_millis, positive_millis, to_millis
 from duequeue.schedules.daily_arguments import WEEK, checked_times, checked_weekdays
 from duequeue.schedules.zones import canonical_name, name_of, wall_clock
@@ -53,9 +54,10 @@ def text_of(schedule: Schedule) -> str:
     text = getattr(schedule, "text", None)
     if isinstance(text, str):
         return text
-    raise TypeError(
-        f"config_hash cannot be computed, because {schedule!r} has no `text` that is a str: pass "
-        "config_hash=ConfigHash('…') to install_schedule, and change it whenever the ticks change"
+    raise InvalidType(
+        "config_hash",
+        f"cannot be computed, because {schedule!r} has no `text` that is a str: pass "
+        "config_hash=ConfigHash('…') to install_schedule, and change it whenever the ticks change",
     )
 
 
@@ -78,7 +80,9 @@ class Every:
     def __post_init__(self) -> None:
         positive_millis(self.period, "period")
         if self.period % MILLISECOND:
-            raise ValueError(f"period must be a whole number of milliseconds, not {self.period!r}")
+            raise InvalidArgument(
+                "period", f"must be a whole number of milliseconds, not {self.period!r}"
+            )
 
     @property
     def text(self) -> str:

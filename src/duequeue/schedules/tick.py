@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple
 
 from typing_extensions import TypeVar
 
+from duequeue.errors import InvalidArgument
 from duequeue.instants import from_millis, to_millis
 from duequeue.message import MAX_KEY_LENGTH, checked_text
 from duequeue.schedules.schedule import Schedule, text_of
@@ -26,7 +27,7 @@ class ConfigHash:
     def __post_init__(self) -> None:
         text = checked_text(self.text, "config_hash", MAX_HASH_LENGTH)
         if "/" in text:
-            raise ValueError(f"config_hash must not contain '/', which ends it: {text!r}")
+            raise InvalidArgument("config_hash", f"must not contain '/', which ends it: {text!r}")
         object.__setattr__(self, "text", text)
 
     def __str__(self) -> str:
@@ -93,7 +94,7 @@ def parse_tick_key(key: str) -> TickKey:
     """Return the parts of a key that `tick_key` made."""
     parts = _TICK_KEY.fullmatch(key)
     if parts is None:
-        raise ValueError(f"key is not <prefix>/<config hash>/<UTC time>: {key!r}")
+        raise InvalidArgument("key", f"is not <prefix>/<config hash>/<UTC time>: {key!r}")
     prefix, config_hash, time = parts.groups()
     return TickKey(checked_prefix(prefix), ConfigHash(config_hash), datetime.fromisoformat(time))
 
@@ -116,4 +117,6 @@ def _floored(instant: datetime, argument: str) -> datetime:
     try:
         return from_millis(millis)
     except OverflowError as error:
-        raise ValueError(f"{argument} lies outside the years 1 to 9999 UTC: {instant!r}") from error
+        raise InvalidArgument(
+            argument, f"lies outside the years 1 to 9999 UTC: {instant!r}"
+        ) from error

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import MILLISECOND, from_millis, to_millis
 
 _TZDATA = files("tzdata")
@@ -75,18 +76,20 @@ def rules_of(zone: str) -> ZoneInfo:
 def name_of(zone: ZoneInfo) -> str:
     """Return the name of a zone; only the name counts, not the rules of the object."""
     if not zone.key:
-        raise ValueError(f"zone {zone!r} has no name; use ZoneInfo('Europe/Berlin') or the name")
+        raise InvalidArgument(
+            "zone", f"{zone!r} has no name; use ZoneInfo('Europe/Berlin') or the name"
+        )
     return zone.key
 
 
 def canonical_name(zone: str) -> str:
     """Return the one name that all aliases of a zone share, or raise and name the nearest zone."""
     if not isinstance(zone, str):
-        raise TypeError(
-            f"zone must be the name of a zone or a ZoneInfo, not {type(zone).__name__}: {zone!r}"
+        raise InvalidType(
+            "zone", f"must be the name of a zone or a ZoneInfo, not {type(zone).__name__}: {zone!r}"
         )
     if zone not in _names():
-        raise ValueError(f"zone {zone!r} is unknown; {_suggestion(zone)}")
+        raise InvalidArgument("zone", f"{zone!r} is unknown; {_suggestion(zone)}")
     while zone in _links():
         zone = _links()[zone]
     return zone

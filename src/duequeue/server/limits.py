@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 
+from duequeue.errors import InvalidArgument
 from duequeue.headers import MAX_HEADERS_BYTES
 from duequeue.message import MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_PAYLOAD_BYTES
 
@@ -39,4 +40,4 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int | float) or value <= 0:
-                raise ValueError(f"{field.name} must be a number above 0, not {value!r}")
+                raise InvalidArgument(field.name, f"must be a number above 0, not {value!r}")

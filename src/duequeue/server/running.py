@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import uvicorn
 import uvloop
 
+from duequeue.errors import InvalidArgument
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.server.app import Service
 from duequeue.server.slow_clients import protocol_with
@@ -86,7 +87,9 @@ def listening_socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise ValueError(f"port: cannot listen at {host}:{port}: {error.strerror}") from error
+        raise InvalidArgument(
+            "port", text=f"port: cannot listen at {host}:{port}: {error.strerror}"
+        ) from error
 
 
 def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:

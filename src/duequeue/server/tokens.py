@@ -20,6 +20,7 @@ from time import monotonic
 
 import msgspec
 
+from duequeue.errors import InvalidArgument
 from duequeue.server.problems import Problem
 
 logger = logging.getLogger("duequeue.server")
@@ -81,7 +82,7 @@ def new_token(
     """Draw a random token, and return it with the grant to store."""
     chosen = frozenset(scopes)
     if not chosen:
-        raise ValueError("scopes must name at least one of: " + ", ".join(_scope_names()))
+        raise InvalidArgument("scopes", "must name at least one of: " + ", ".join(_scope_names()))
     identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     grant = Grant(identity, _hash(secret), chosen, now, name, prefix, expires_at)
     return f"dq_{identity}_{secret}", grant
@@ -109,7 +110,9 @@ class TokenFile:
         try:
             return msgspec.json.decode(data, type=_File).tokens
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"token-file {self.path} is not a file of tokens: {error}") from None
+            raise InvalidArgument(
+                "token-file", f"{self.path} is not a file of tokens: {error}"
+            ) from None
 
     def add(self, grant: Grant) -> None:
         """Store a token."""
@@ -213,8 +216,8 @@ def read_scope(text: str) -> Scope:
     try:
         return Scope(text.strip().lower())
     except ValueError:
-        raise ValueError(
-            f"scope must be one of {', '.join(_scope_names())}, not {text!r}"
+        raise InvalidArgument(
+            "scope", f"must be one of {', '.join(_scope_names())}, not {text!r}"
         ) from None
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.types import VariantVal
 
-from duequeue.errors import UndecodablePayload
+from duequeue.errors import InvalidType, UndecodablePayload
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -162,5 +162,5 @@ def _simple(kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind):
         return Decimal
     if str(kind) not in _PLAIN:
-        raise TypeError(f"column 'payload' cannot contain the type {kind}")
+        raise InvalidType("column", f"'payload' cannot contain the type {kind}")
     return _PLAIN[str(kind)]

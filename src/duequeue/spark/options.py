@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from duequeue.backends import bulk_backend_for
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.message import checked_name, checked_type_name
 
 _SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
@@ -79,27 +80,33 @@ def parse(given: Mapping[str, object]) -> Options:
     known = {name.lower(): name for name in _OPTIONS}
     given = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
     if "provider" in given or not given:
-        raise ValueError(_AS_A_TABLE if given else _NO_OPTIONS)
+        raise InvalidArgument("options", text=_AS_A_TABLE if given else _NO_OPTIONS)
     for name in given:
         if name.lower() not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0)
-            raise ValueError(
-                f"option {name!r} is unknown; did you mean {known[near[0]]!r}? "
-                f"The known options are: {', '.join(_OPTIONS)}"
+            raise _refused(
+                name,
+                f"is unknown; did you mean {known[near[0]]!r}? "
+                f"The known options are: {', '.join(_OPTIONS)}",
             )
     values = {known[name.lower()]: _as_text(name, value) for name, value in given.items()}
     for name in ("url", "queue"):
         if not values.get(name):
-            raise ValueError(f"option {name!r} is missing: add .option({name!r}, …)")
+            raise _refused(name, f"is missing: add .option({name!r}, …)")
     parsed = {_field(name): _OPTIONS[name](name, value) for name, value in values.items()}
     if "payload_type" not in parsed and parsed.get("codec") == "bytes":
         parsed["payload_type"] = "binary"
     if "max_connections" in parsed and bulk_backend_for(parsed["url"]).is_pooled:
-        raise ValueError(
-            "option 'maxConnections' cannot be used behind a pooler, because the connections are "
-            "the pooler's: limit them there"
+        raise _refused(
+            "maxConnections",
+            "cannot be used behind a pooler, because the connections are "
+            "the pooler's: limit them there",
         )
     return Options(**parsed)
+
+
+def _refused(name: str, words: str) -> InvalidArgument:
+    return InvalidArgument(name, text=f"option {name!r} {words}")
 
 
 def _as_text(name: str, value: object) -> str:
@@ -108,7 +115,9 @@ def _as_text(name: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int):
         return str(value)
-    raise TypeError(f"option {name!r} must be a str, an int or a bool, not {type(value).__name__}")
+    raise InvalidType(
+        name, text=f"option {name!r} must be a str, an int or a bool, not {type(value).__name__}"
+    )
 
 
 def _field(name: str) -> str:
@@ -117,7 +126,7 @@ def _field(name: str) -> str:
 
 def _text(name: str, value: str) -> str:
     if not 1 <= len(value) <= 200 or "\0" in value:  # noqa: PLR2004 - as a key
-        raise ValueError(f"option {name!r} must have 1 to 200 characters, none of them NUL")
+        raise _refused(name, "must have 1 to 200 characters, none of them NUL")
     return value
 
 
@@ -136,14 +145,14 @@ def _url(_: str, value: str) -> str:
 
 def _number(name: str, value: str) -> int:
     if not value.isdecimal() or not 1 <= int(value) <= _MOST:
-        raise ValueError(f"option {name!r} must be a whole number above 0, not {value!r}")
+        raise _refused(name, f"must be a whole number above 0, not {value!r}")
     return int(value)
 
 
 def _span(name: str, value: str) -> int:
     found = _SPAN.fullmatch(value.strip().lower())
     if found is None or int(found[1]) == 0:
-        raise ValueError(f"option {name!r} must be a duration such as '5 minutes', not {value!r}")
+        raise _refused(name, f"must be a duration such as '5 minutes', not {value!r}")
     number, *units = found.groups()
     return int(number) * next(_UNITS[at] for at, unit in enumerate(units) if unit)
 
@@ -151,7 +160,7 @@ def _span(name: str, value: str) -> int:
 def _one_of(*choices: str) -> Callable[[str, str], str]:
     def check(name: str, value: str) -> str:
         if value.lower() not in choices:
-            raise ValueError(f"option {name!r} must be {' or '.join(choices)}, not {value!r}")
+            raise _refused(name, f"must be {' or '.join(choices)}, not {value!r}")
         return value.lower()
 
     return check
@@ -163,9 +172,10 @@ def _payload_schema(name: str, value: str) -> str:
     if _NESTED.match(text):
         return text
     if not _COLUMN.match(text):
-        raise ValueError(
-            f"option {name!r} must list columns such as 'id bigint, mail string', or be a "
-            f"struct<…>, a map<…>, an array<…> or variant, not {value!r}"
+        raise _refused(
+            name,
+            f"must list columns such as 'id bigint, mail string', or be a "
+            f"struct<…>, a map<…>, an array<…> or variant, not {value!r}",
         )
     return f"struct<{text}>"
 

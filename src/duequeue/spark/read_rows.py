@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from duequeue.errors import UndecodablePayload
+from duequeue.errors import InvalidArgument, InvalidType, UndecodablePayload
 from duequeue.headers import decode_headers
 from duequeue.port.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
 from duequeue.spark.json_payloads import JsonPayloads
@@ -77,18 +77,20 @@ def check_schema(schema: StructType, options: Options, *, leased: bool = False) 
         known[LEASE] = LEASE_TYPE
     for field in schema.fields:
         if schema.fieldNames().count(field.name) > 1:
-            raise ValueError(f"column {field.name!r} occurs twice in the schema")
+            raise InvalidArgument("column", f"{field.name!r} occurs twice in the schema")
         if field.name not in known:
-            raise ValueError(
-                f"column {field.name!r} cannot be read; the known columns are: {', '.join(known)}"
+            raise InvalidArgument(
+                "column",
+                f"{field.name!r} cannot be read; the known columns are: {', '.join(known)}",
             )
         if field.name == "payload" and isinstance(field.dataType, AS_JSON):
             continue
         wanted = known[field.name].simpleString()
         if field.dataType.simpleString() != wanted:
-            raise TypeError(
-                f"column {field.name!r} must be {wanted} in the schema, "
-                f"not {field.dataType.simpleString()}"
+            raise InvalidType(
+                "column",
+                f"{field.name!r} must be {wanted} in the schema, "
+                f"not {field.dataType.simpleString()}",
             )
 
 

@@ -3,6 +3,7 @@
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from duequeue.errors import InvalidArgument
 from duequeue.spark.batch_reader import BatchReader
 from duequeue.spark.batch_writer import BatchWriter
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
@@ -52,9 +53,10 @@ class DueQueueSource(DataSource):
 
     def _checked(self, schema: StructType, *, overwrite: bool) -> Options:
         if overwrite:
-            raise ValueError(
-                "mode('overwrite') would empty the queue: use mode('append'), "
-                "and queue.drop_all(…) first if that is what you want"
+            raise InvalidArgument(
+                "mode",
+                text="mode('overwrite') would empty the queue: use mode('append'), "
+                "and queue.drop_all(…) first if that is what you want",
             )
         options = parse(self.options)
         check_columns(schema, options)

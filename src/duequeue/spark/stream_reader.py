@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from duequeue.errors import UndecodablePayload
+from duequeue.errors import InvalidArgument, UndecodablePayload
 from duequeue.instants import LATEST
 from duequeue.port.bulk import ID, KEY, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
@@ -129,9 +129,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Raise if an offset is that of another queue; offsets of early versions name no queue."""
         queue = offset.get("queue", self._options.kind)
         if queue != self._options.kind:
-            raise ValueError(
-                f"the checkpoint belongs to the queue {_shown(queue)}, but this query reads "
-                f"{_shown(self._options.kind)}: give each query its own checkpointLocation"
+            raise InvalidArgument(
+                "checkpointLocation",
+                text=f"the checkpoint belongs to the queue {_shown(queue)}, but this query reads "
+                f"{_shown(self._options.kind)}: give each query its own checkpointLocation",
             )
 
     def _leases_of(self, consumer: str) -> StreamLeases:

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.headers import encode_headers
 from duequeue.port.bulk import COLUMNS
 from duequeue.spark.faults import Fault, faults
@@ -57,7 +58,9 @@ def check_columns(schema: StructType, options: Options) -> None:
     names = schema.fieldNames()
     for name in _REQUIRED:
         if name not in names:
-            raise ValueError(f"column {name!r} is missing; the DataFrame has: {', '.join(names)}")
+            raise InvalidArgument(
+                "column", f"{name!r} is missing; the DataFrame has: {', '.join(names)}"
+            )
     inserted = set(names) >= set(COLUMNS)
     for column in schema.fields:
         if column.name in _COLUMNS:
@@ -65,7 +68,9 @@ def check_columns(schema: StructType, options: Options) -> None:
         elif not (inserted and column.name in _READ_ONLY):
             raise _unwritable(column.name)
     if "replace" in names and options.mode == "ignore":
-        raise ValueError("column 'replace' contradicts the option mode=ignore: remove one of them")
+        raise InvalidArgument(
+            "column", "'replace' contradicts the option mode=ignore: remove one of them"
+        )
 
 
 def _unwritable(name: str) -> ValueError:
@@ -77,31 +82,36 @@ def _unwritable(name: str) -> ValueError:
 
 def _check_type(name: str, kind: DataType, options: Options) -> None:
     if isinstance(kind, TimestampNTZType):
-        raise TypeError(
-            f"column {name!r} has no time zone ({kind.simpleString()}): "
-            "cast it to timestamp, which reads it in the session's time zone"
+        raise InvalidType(
+            "column",
+            f"{name!r} has no time zone ({kind.simpleString()}): "
+            "cast it to timestamp, which reads it in the session's time zone",
         )
     fits = isinstance(kind, _COLUMNS[name])
     if name == "headers" and isinstance(kind, MapType):
         fits = _maps_strings(kind)
     if name == "payload" and isinstance(kind, AS_JSON) and options.codec in _NOT_JSON:
-        raise TypeError(
-            f"column 'payload' must be string or binary for the codec {options.codec}, "
-            f"not {kind.simpleString()}"
+        raise InvalidType(
+            "column",
+            f"'payload' must be string or binary for the codec {options.codec}, "
+            f"not {kind.simpleString()}",
         )
     if name == "payload":
         _check_keys(kind)
     if not fits:
-        raise TypeError(f"column {name!r} must be {_EXPECTED[name]}, not {kind.simpleString()}")
+        raise InvalidType(
+            "column", f"{name!r} must be {_EXPECTED[name]}, not {kind.simpleString()}"
+        )
 
 
 def _check_keys(kind: DataType) -> None:
     """Raise if a map inside a payload has keys that do not come back from the names of JSON."""
     if isinstance(kind, MapType):
         if not isinstance(kind.keyType, _KEYS):
-            raise TypeError(
-                "column 'payload' has a map whose keys must be strings, integers, dates, "
-                f"timestamps or binary to become JSON, not {kind.keyType.simpleString()}"
+            raise InvalidType(
+                "column",
+                "'payload' has a map whose keys must be strings, integers, dates, "
+                f"timestamps or binary to become JSON, not {kind.keyType.simpleString()}",
             )
         _check_keys(kind.valueType)
     elif isinstance(kind, ArrayType):
@@ -196,6 +206,6 @@ def _refuse(fault: Fault, keys: pa.Array) -> None:
         key = None if stored is None else stored.decode(errors="backslashreplace")
         shown = f"{key[:40]!r}…" if key and len(key) > 40 else repr(key)  # noqa: PLR2004 - short enough to read
         remedy = f": {fault.remedy}" if fault.remedy else ""
-        raise ValueError(
-            f"column {fault.column!r} {fault.what} in the row with the key {shown}{remedy}"
+        raise InvalidArgument(
+            "column", f"{fault.column!r} {fault.what} in the row with the key {shown}{remedy}"
         )

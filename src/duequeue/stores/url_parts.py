@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 
+from duequeue.errors import InvalidArgument
+
 
 def split_options(url: str) -> tuple[str, dict[str, str]]:
     """Split `…?name=value&…` and leave the values percent-encoded."""
@@ -14,7 +16,7 @@ def split_options(url: str) -> tuple[str, dict[str, str]]:
         if name in options:
             # If a password contains an unencoded ?, this may be a part of it.
             shown = "an option" if "@" in query else f"the option {name!r}"
-            raise ValueError(f"url has {shown} twice; write it once")
+            raise InvalidArgument("url", f"has {shown} twice; write it once")
         options[name] = value
     return location, options
 
@@ -26,9 +28,10 @@ def refuse_unencoded_credentials(url: str) -> None:
     # A port is made of digits; anything else after a colon is a password, up to its first `?`.
     not_a_port = re.search(r":[^@:\]]*[^@:\]0-9]", authority)
     if authority.count("@") > 1 or "@" in database or ("@" in options and not_a_port):
-        raise ValueError(
-            "url has an unencoded @, / or ? in its user or password: write %40, %2F or %3F, and "
-            "percent-encode every other special character there too"
+        raise InvalidArgument(
+            "url",
+            "has an unencoded @, / or ? in its user or password: write %40, %2F or %3F, and "
+            "percent-encode every other special character there too",
         )
 
 
@@ -38,7 +41,7 @@ def refuse_unknown_options(options: Mapping[str, str], known: AbstractSet[str]) 
     may_show = not any("@" in name + value for name, value in options.items())
     for name in options.keys() - known:
         shown = f" {name!r}" if may_show else ""
-        raise ValueError(f"url has the unknown option{shown}; {_advice(name, known)}")
+        raise InvalidArgument("url", f"has the unknown option{shown}; {_advice(name, known)}")
 
 
 def _advice(name: str, known: AbstractSet[str]) -> str:

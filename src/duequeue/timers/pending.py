@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.clock import Clock, ManualClock, SystemClock, checked_clock, millis_of
-from duequeue.errors import QueueClosed
+from duequeue.errors import InvalidType, QueueClosed
 from duequeue.instants import due_millis
 from duequeue.timers.heap import HeapTimer
 from duequeue.timers.timer import Handle, Timer, due_of, rank_of
@@ -138,5 +138,5 @@ class Pending(Generic[T]):
 def _checked(timer: Timer[T]) -> Timer[T]:
     """Return a timer, or raise if it is something else, such as the class of one."""
     if isinstance(timer, type) or not hasattr(timer, "schedule"):
-        raise TypeError(f"timer must be a timer, such as HierarchicalWheel(), not {timer!r}")
+        raise InvalidType("timer", f"must be a timer, such as HierarchicalWheel(), not {timer!r}")
     return timer

@@ -1,5 +1,6 @@
 """A simple wheel."""
 
+from duequeue.errors import InvalidArgument
 from duequeue.timers.hashed_wheel import HashedWheel
 from duequeue.timers.timer import Handle
 from duequeue.timers.wheel import T
@@ -25,9 +26,10 @@ class SimpleWheel(HashedWheel[T]):
         hand = tick if self._hand is None else self._hand
         if tick - hand > self._size:
             last = (hand + self._size + 1) * self._tick - 1
-            raise ValueError(
-                f"at must be at most {last}, because this wheel has {self._size} slots of "
-                f"{self._tick} ms; use more slots, a longer tick, or another timer"
+            raise InvalidArgument(
+                "at",
+                f"must be at most {last}, because this wheel has {self._size} slots of "
+                f"{self._tick} ms; use more slots, a longer tick, or another timer",
             )
         super()._put(tick, handle, item)
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from typing import Generic, TypeVar
 
+from duequeue.errors import InvalidArgument
 from duequeue.timers.heap import HeapTimer
 from duequeue.timers.timer import RANK_BITS, Handle, due_of, end_of, not_millis
 
@@ -134,5 +135,5 @@ class Wheel(ABC, Generic[T]):
 def at_least_one(number: int, argument: str) -> int:
     """Return a number that is above 0, or raise."""
     if type(number) is not int or number < 1:
-        raise ValueError(f"{argument} must be a whole number above 0, not {number!r}")
+        raise InvalidArgument(argument, f"must be a whole number above 0, not {number!r}")
     return number

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from duequeue.cli.address import add_url
 from duequeue.cli.handler_path import load
 from duequeue.cli.pipeline.running import Running, add_master, run_job
+from duequeue.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from duequeue.pipeline.delivering.handling import Handler
@@ -70,7 +71,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
 def start(given: argparse.Namespace) -> int:
     """Find the handler, then start Spark and run the job."""
     if given.to_url is not None and given.to_queue is None:
-        raise ValueError("--to-url needs --to-queue, which names the queue for the results")
+        raise InvalidArgument("--to-url", "needs --to-queue, which names the queue for the results")
     handler = load(given.handler)
     return run_job(given, lambda job: run(given, handler, job), url_options=("url", "to_url"))
 

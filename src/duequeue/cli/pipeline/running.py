@@ -13,7 +13,7 @@ from duequeue.backends import absolute, bulk_backend_for
 from duequeue.cli.pipeline.progress_line import ProgressLine
 from duequeue.cli.stop_requests import Signals, StopRequest, listening_to_signals
 from duequeue.cli.terminal import Terminal
-from duequeue.errors import MissingExtra
+from duequeue.errors import InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,7 @@ def _check_url(option: str, url: str | None) -> None:
         if url is not None:
             bulk_backend_for(absolute(url))
     except ValueError as error:
-        raise ValueError(f"--{option.replace('_', '-')}: {error}") from error
+        raise InvalidArgument(option, text=f"--{option.replace('_', '-')}: {error}") from error
 
 
 def run_until_done(running: Running, job: Job, signals: Signals) -> "Future[str] | None":
@@ -163,7 +163,9 @@ def _session(master: str | None, config: dict[str, str]) -> "SparkSession":
         if isinstance(error, MissingExtra):
             raise
         why = reason(str(error))
-        raise ValueError(f"Spark did not start ({why}): check --master and --conf") from error
+        raise InvalidArgument(
+            "--master", text=f"Spark did not start ({why}): check --master and --conf"
+        ) from error
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
 from duequeue.cli.verbs.ls import add_filters, is_selected, selected
+from duequeue.errors import InvalidArgument
 from duequeue.queue import Queue
 
 
@@ -35,7 +36,9 @@ def run(given: argparse.Namespace) -> int:
     output = Output(given)
     filtered = any((given.state, given.prefix, given.due_from, given.due_to))
     if bool(given.keys) + given.all + filtered != 1:
-        raise ValueError("pass either keys, or filters such as --prefix, or --all")
+        raise InvalidArgument(
+            "keys", text="pass either keys, or filters such as --prefix, or --all"
+        )
     with open_raw(given) as queue:
         if given.dry_run:
             return _dry_run(queue, given, output)

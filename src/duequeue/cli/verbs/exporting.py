@@ -15,6 +15,7 @@ from duequeue.cli.payloads import exact_payload_facts
 from duequeue.cli.progress import Progress
 from duequeue.cli.verbs.ls import add_filters, selected
 from duequeue.cli.when import stamp
+from duequeue.errors import InvalidArgument
 from duequeue.message import Snapshot
 
 
@@ -63,7 +64,7 @@ def _target(file: str | None) -> Iterator[TextIO]:
         with partial.open("w", encoding="utf-8") as opened:
             yield opened
     except OSError as error:
-        raise ValueError(f"--to {file} cannot be written: {error.strerror}") from error
+        raise InvalidArgument("--to", f"{file} cannot be written: {error.strerror}") from error
     partial.replace(file)
 
 

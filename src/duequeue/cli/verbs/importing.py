@@ -21,6 +21,7 @@ from duequeue.cli.opening import (
 from duequeue.cli.payloads import STDIN
 from duequeue.cli.progress import Progress
 from duequeue.cli.verbs.offer import queue_name
+from duequeue.errors import InvalidArgument
 from duequeue.message import Message, OfferOutcome
 from duequeue.queue import Queue
 
@@ -94,7 +95,9 @@ def _offer(
                     progress.add(len(chunk))
     except BadLine as error:
         progress.end(_summary(outcomes))
-        raise ValueError(f"{error}; {_so_far(last)}; fix it and pass --skip {last}") from error
+        raise InvalidArgument(
+            "file", text=f"{error}; {_so_far(last)}; fix it and pass --skip {last}"
+        ) from error
     except KeyboardInterrupt:
         progress.end(_summary(outcomes))
         perhaps = f", and perhaps some of the next {CHUNK:,}" if interrupts.broke_a_step else ""
@@ -138,4 +141,4 @@ def _source(file: str) -> Iterator[BinaryIO]:
         with Path(file).open("rb") as opened:
             yield opened
     except OSError as error:
-        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+        raise InvalidArgument("file", text=f"{file} cannot be read: {error.strerror}") from error

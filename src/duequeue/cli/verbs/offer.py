@@ -12,6 +12,7 @@ from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import add_payload, read_payload
 from duequeue.cli.when import instant, now, stamp
 from duequeue.codec import CODECS, Codec
+from duequeue.errors import InvalidArgument
 from duequeue.queue_names import QueueName
 
 COLUMNS = (named("outcome"), named("key"), at("due_at", "DUE"))
@@ -81,7 +82,7 @@ def queue_name(given: argparse.Namespace, found: list[QueueName]) -> str:
     names = {each.name for each in found}
     if name is None and len(names) != 1:
         known = f"; there are {', '.join(sorted(names))}" if names else ""
-        raise ValueError(f"pass --queue with the name of the queue{known}")
+        raise InvalidArgument("--queue", text=f"pass --queue with the name of the queue{known}")
     return name or names.pop()
 
 
@@ -95,17 +96,19 @@ def _codec(choice: str | None, found: list[QueueName]) -> Codec[Any]:
     known = types & CODECS.keys()
     if len(types) == 1 and known:
         return CODECS[known.pop()]
-    raise ValueError(
-        f"the queue has the payload type {', '.join(sorted(types))}: pass --codec module:Class, so "
-        "that the payload can be checked"
+    raise InvalidArgument(
+        "--codec",
+        text=f"the queue has the payload type {', '.join(sorted(types))}: pass --codec "
+        "module:Class, so that the payload can be checked",
     )
 
 
 def _of_queue(codec: Codec[Any], types: set[str]) -> Codec[Any]:
     if types and codec.type_name not in types:
-        raise ValueError(
-            f"the queue has the payload type {', '.join(sorted(types))}, not {codec.type_name}, "
-            "and queues of different types do not see each other's messages"
+        raise InvalidArgument(
+            "--codec",
+            text=f"the queue has the payload type {', '.join(sorted(types))}, not "
+            "{codec.type_name}, and queues of different types do not see each other's messages",
         )
     return codec
 

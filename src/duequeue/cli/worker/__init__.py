@@ -11,6 +11,7 @@ from duequeue.cli.worker.alone import prepared, work_alone
 from duequeue.cli.worker.crew import work_together
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.codec import CODECS
+from duequeue.errors import InvalidArgument
 from duequeue.flows.arguments import CONSUMER_MAX_ATTEMPTS, DEFAULT
 
 
@@ -116,12 +117,12 @@ def _add_process(parser: argparse.ArgumentParser) -> None:
 def run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Check the arguments, then work until stopped."""
     if given.processes < 1:
-        raise ValueError(f"processes must be a whole number above 0, not {given.processes}")
+        raise InvalidArgument("processes", f"must be a whole number above 0, not {given.processes}")
     for place in given.handlers:
         if "://" in place:
             parser.error(f"unrecognized arguments: {place}")
     if given.queue is not None and "://" in given.queue:  # it may hold a password
-        raise ValueError("queue must be a name, not a URL; give the database with --url")
+        raise InvalidArgument("queue", "must be a name, not a URL; give the database with --url")
     settings = WorkerSettings(
         handlers=tuple(given.handlers),
         url=given.url,

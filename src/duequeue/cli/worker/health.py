@@ -9,6 +9,7 @@ from time import monotonic
 
 from duequeue.cli.worker.services import Service
 from duequeue.cli.worker.serving import RunningConsumers
+from duequeue.errors import InvalidArgument
 from duequeue.instants import words_for
 from duequeue.process.contact import contact_with
 
@@ -57,7 +58,9 @@ def health_endpoint(address: tuple[str, int] | None, problem: Callable[[], str])
         server = HealthServer(address, problem)
     except OSError as error:
         host, port = address
-        raise ValueError(f"health-port: cannot listen at {host}:{port}: {error}") from error
+        raise InvalidArgument(
+            "health-port", text=f"health-port: cannot listen at {host}:{port}: {error}"
+        ) from error
     with server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

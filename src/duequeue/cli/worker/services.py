@@ -11,6 +11,7 @@ from duequeue.cli.config import load_defaults
 from duequeue.cli.handler_path import decorated_in, find, is_async, load
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.errors import InvalidArgument
 from duequeue.flows import opening
 from duequeue.flows.arguments import (
     DEFAULT,
@@ -62,11 +63,8 @@ def find_services(settings: WorkerSettings) -> list[Service]:
                 found.setdefault(id(bound), (f"{place}:{name}", bound))
     for argument, value in (("--queue", settings.queue), ("--codec", settings.codec)):
         if value is not None and len(found) > 1:
-            raise ValueError(f"{argument} is for a single handler, but there are {len(found)}")
-    try:
-        return [_service(settings, *each) for each in found.values()]
-    except TypeError as error:  # such as a handler with the wrong number of arguments
-        raise ValueError(str(error)) from error
+            raise InvalidArgument(argument, f"is for a single handler, but there are {len(found)}")
+    return [_service(settings, *each) for each in found.values()]
 
 
 def queue_names(services: list[Service]) -> str:
@@ -123,13 +121,15 @@ def _check(
 def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
     """Return how to open the queue of a function that is not decorated."""
     if settings.queue is None:
-        raise ValueError(
-            f"{place} belongs to no queue: pass --queue, or decorate it with @queue.handler"
+        raise InvalidArgument(
+            "--queue",
+            text=f"{place} belongs to no queue: pass --queue, or decorate it with @queue.handler",
         )
     url = settings.url or load_defaults().url
     if url is None:
-        raise ValueError(
-            f"{place} needs the database of its queue: pass --url, or set {URL_VARIABLE}"
+        raise InvalidArgument(
+            "--url",
+            text=f"{place} needs the database of its queue: pass --url, or set {URL_VARIABLE}",
         )
     interval = settings.poll_interval
     return opening.checked(

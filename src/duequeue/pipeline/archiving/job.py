@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from duequeue.backends import absolute, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
+from duequeue.errors import InvalidArgument
 from duequeue.history import History
 from duequeue.pipeline.archiving.parquet_target import ParquetTarget
 from duequeue.pipeline.archiving.table_target import FORMATS, table_target
@@ -75,7 +76,9 @@ def archive(
 def _checked_keep(keep: timedelta | None, today: date) -> timedelta | None:
     most = today - date.min
     if keep is not None and not timedelta(days=1) <= keep <= most:
-        raise ValueError(f"keep must be at least one day and at most {most.days} days, not {keep}")
+        raise InvalidArgument(
+            "keep", f"must be at least one day and at most {most.days} days, not {keep}"
+        )
     return keep
 
 
@@ -83,7 +86,7 @@ def _target(spark: SparkSession, form: str, folder: str | Path) -> Target:
     if form == "parquet":
         return ParquetTarget(spark, Folder(spark, folder))
     if form not in FORMATS:
-        raise ValueError(f"form must be parquet, {' or '.join(FORMATS)}, not {form!r}")
+        raise InvalidArgument("form", f"must be parquet, {' or '.join(FORMATS)}, not {form!r}")
     return table_target(spark, form, str(folder))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import CODECS
-from duequeue.errors import DueQueueError
+from duequeue.errors import DueQueueError, InvalidType
 from duequeue.flows.settling import storable
 from duequeue.instants import from_millis, span_to_millis
 from duequeue.port.bulk import BatchId
@@ -228,7 +228,7 @@ def _answers(handler: Handler, received: list[Received]) -> list[object]:
     if returned is None:
         return [Result(None)] * len(received)
     if not _is_list(returned) or len(returned) != len(received):
-        raise TypeError("handler must return None, or a list with one result for each message")
+        raise InvalidType("handler", "must return None, or a list with one result for each message")
     return [_answer(each) for each in returned]
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from duequeue.backends import absolute
 from duequeue.backoff import Backoff
 from duequeue.codec import CODECS
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.folder import Folder
@@ -120,10 +121,10 @@ def counts_in_words(counts: Counts) -> str:
 
 def _check(parsed: Options, batch: int, max_attempts: int | None) -> None:
     if parsed.codec not in CODECS:
-        raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {parsed.codec!r}")
+        raise InvalidArgument("codec", f"must be one of {', '.join(CODECS)}, not {parsed.codec!r}")
     for name, value in (("batch", batch), ("max_attempts", max_attempts)):
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be a whole number above 0, not {value}")
+            raise InvalidArgument(name, f"must be a whole number above 0, not {value}")
 
 
 def _messages(spark: SparkSession, given: Mapping[str, str | int], parsed: Options) -> DataFrame:
@@ -141,8 +142,8 @@ def _writer(
         given = {"url": absolute(results.url), "queue": results.queue}
         target = parse(given)
         if (target.url, target.kind) == (parsed.url, parsed.kind):
-            raise ValueError(
-                "results must not go to the queue that is read, because the job would never end"
+            raise InvalidArgument(
+                "results", "must not go to the queue that is read, because the job would never end"
             )
         messages = handled.where("result IS NOT NULL").select(
             "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")

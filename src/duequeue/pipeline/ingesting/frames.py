@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.ingesting.sources import CORRUPT
 from duequeue.spark.faults import faults
 from duequeue.spark.written_rows import columns_of
@@ -80,11 +81,11 @@ def _check_names(frame: DataFrame, columns: Columns) -> None:
     for name in [*named, *([columns.headers] if columns.headers else [])]:
         if name not in frame.columns:
             known = ", ".join(column for column in frame.columns if column != CORRUPT)
-            raise ValueError(f"column {name!r} is not in the source, which has: {known}")
+            raise InvalidArgument("column", f"{name!r} is not in the source, which has: {known}")
     for name in (MESSAGE, REASON):
         if name in frame.columns:
-            raise ValueError(
-                f"column {name!r} has a name that the job uses itself: rename it in the source"
+            raise InvalidArgument(
+                "column", f"{name!r} has a name that the job uses itself: rename it in the source"
             )
 
 
@@ -93,7 +94,7 @@ def _payload(frame: DataFrame, columns: Columns, codec: str) -> Column:
     if len(names) == 1:
         return _as_text(frame.schema[names[0]])
     if codec != "json":
-        raise ValueError(f"payload must be one column for the codec {codec!r}, not {names}")
+        raise InvalidArgument("payload", f"must be one column for the codec {codec!r}, not {names}")
     used = {columns.key, columns.due_at, columns.headers, CORRUPT}
     names = names or [name for name in frame.columns if name not in used]
     return F.to_json(F.struct(*(F.col(_quoted(name)) for name in names)), _WITH_NULLS)
@@ -107,9 +108,10 @@ def _as_text(field: StructField) -> Column:
         return column.cast("string")
     if isinstance(kind, (StructType, ArrayType, MapType, VariantType)):
         return F.to_json(column, _WITH_NULLS)
-    raise ValueError(
-        f"column {field.name!r} cannot be the payload by itself, because its type is "
-        f"{kind.simpleString()}: cast it to string, or name other columns too"
+    raise InvalidArgument(
+        "column",
+        f"{field.name!r} cannot be the payload by itself, because its type is "
+        f"{kind.simpleString()}: cast it to string, or name other columns too",
     )
 
 

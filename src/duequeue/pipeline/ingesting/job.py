@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.backends import absolute
 from duequeue.clock import SystemClock
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.ingesting.frames import (
     REASON,
@@ -71,9 +72,10 @@ def ingest(
     with spark_progress(spark, reporter, f"offering {counted(good, 'row')}"):
         offered = offer(messages(rows), url=url, queue=queue, **options)
     if sum(offered) != good:
-        raise ValueError(
-            f"source changed while it was read: {good:,} good rows were counted, but "
-            f"{sum(offered):,} were offered; run the job again"
+        raise InvalidArgument(
+            "source",
+            f"changed while it was read: {good:,} good rows were counted, but "
+            f"{sum(offered):,} were offered; run the job again",
         )
     return Ingested(good + sum(found.values()), offered, found, written)
 
@@ -89,9 +91,10 @@ def _set_aside(
     bad = counted(sum(found.values()), "row")
     if folder is None:
         by_reason = "; ".join(f"{reason}: {count:,}" for reason, count in found.items())
-        raise ValueError(
-            f"source has {bad} that cannot be offered ({by_reason}): correct the source, or "
-            "give a folder for such rows with rejects=… or --rejects FOLDER"
+        raise InvalidArgument(
+            "source",
+            f"has {bad} that cannot be offered ({by_reason}): correct the source, or "
+            "give a folder for such rows with rejects=… or --rejects FOLDER",
         )
     started_at = SystemClock().now().astimezone(UTC)
     path = folder.of(f"{started_at:%Y%m%dT%H%M%S}-{uuid4().hex[:8]}")

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
+from duequeue.errors import InvalidArgument
 from duequeue.pipeline.folder import absolute_path
 
 # The column in which Spark puts a line that it cannot parse.
@@ -22,7 +23,7 @@ def read_source(
     """Read files or a table; the ending of the path gives the format unless `form` does."""
     place = str(source)
     if not place:
-        raise ValueError("source must not be empty: give a path or the name of a table")
+        raise InvalidArgument("source", "must not be empty: give a path or the name of a table")
     form = form or _form_of(place)
     if form == TABLE:
         return spark.read.options(**options).table(place)
@@ -30,7 +31,7 @@ def read_source(
         return _read_files(spark, absolute_path(place), form, options)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            raise ValueError(f"source {place!r} does not exist") from None
+            raise InvalidArgument("source", f"{place!r} does not exist") from None
         raise
 
 
@@ -50,7 +51,8 @@ def _form_of(place: str) -> str:
     for ending, form in _FORMATS.items():
         if place.lower().rstrip("/*").removesuffix(".gz").endswith(ending):
             return form
-    raise ValueError(
-        f"source {place!r} has no ending of a known format: give the format, which is csv, json, "
-        f"parquet, any other format that Spark reads, or {TABLE}"
+    raise InvalidArgument(
+        "source",
+        f"{place!r} has no ending of a known format: give the format, which is csv, json, "
+        f"parquet, any other format that Spark reads, or {TABLE}",
     )

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from duequeue.backends import absolute, backend_for, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
+from duequeue.errors import InvalidArgument
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder, is_url
 from duequeue.pipeline.history_frames import IDENTITY, archived_rows, live_rows
@@ -64,11 +65,15 @@ def report(
     the plots use the finest one that fits the time over which messages were settled.
     """
     if archive is None and url is None:
-        raise ValueError("there is nothing to report on: give an archive, a url, or both")
+        raise InvalidArgument(
+            "archive", text="there is nothing to report on: give an archive, a url, or both"
+        )
     if type(days) is not int or days < 1:
-        raise ValueError(f"days must be a whole number above 0, not {days!r}")
+        raise InvalidArgument("days", f"must be a whole number above 0, not {days!r}")
     if step is not None and step not in STEPS:
-        raise ValueError(f"step must be one {' or one '.join(STEPS.values())}, not {step!r}")
+        raise InvalidArgument(
+            "step", f"must be one {' or one '.join(STEPS.values())}, not {step!r}"
+        )
     now = (clock or SystemClock()).now().astimezone(UTC)
     since = start_of(now - timedelta(days=days), HOUR)
     target = Folder(spark, folder) if is_url(folder) else None
@@ -151,8 +156,8 @@ def _read(
 def _existing(spark: SparkSession, archive: str | Path) -> Folder:
     folder = Folder(spark, archive, "archive")
     if not folder.has(""):
-        raise ValueError(
-            f"archive {folder.path} does not exist: run the archive job first, or leave it out"
+        raise InvalidArgument(
+            "archive", f"{folder.path} does not exist: run the archive job first, or leave it out"
         )
     return folder
 

@@ -6,6 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.stores.url_parts import split_options
 
 TOKEN_VARIABLE = "DUEQUEUE_TOKEN"  # noqa: S105 - a name
@@ -29,15 +30,19 @@ class ServerAddress:
         """Parse a URL; without a token, the environment may have one."""
         parts = urlsplit(url)
         if parts.username is not None or parts.password is not None:
-            raise ValueError(
-                "url must not hold a user or password; pass token=, or set " + TOKEN_VARIABLE
+            raise InvalidArgument(
+                "url", "must not hold a user or password; pass token=, or set " + TOKEN_VARIABLE
             )
         try:
             port = parts.port
         except ValueError:
-            raise ValueError("url has a port that is not a number from 0 to 65535") from None
+            raise InvalidArgument(
+                "url", "has a port that is not a number from 0 to 65535"
+            ) from None
         if not parts.hostname:
-            raise ValueError("url names no host; write it as http://host:port or https://host")
+            raise InvalidArgument(
+                "url", "names no host; write it as http://host:port or https://host"
+            )
         scheme = parts.scheme.lower()
         default = 443 if scheme == "https" else 80
         given = token if token is not None else os.environ.get(TOKEN_VARIABLE) or None
@@ -65,7 +70,7 @@ class ServerAddress:
         except OSError as error:
             is_other = isinstance(error, ssl.SSLError)
             words = "it has no certificate" if is_other else error.strerror
-            raise ValueError(f"ssl_ca {self.ssl_ca!r} cannot be read: {words}") from error
+            raise InvalidArgument("ssl_ca", f"{self.ssl_ca!r} cannot be read: {words}") from error
 
     @property
     def headers(self) -> dict[str, str]:
@@ -81,9 +86,11 @@ def _authority(scheme: str, query: str, fragment: str) -> str | None:
     _, options = split_options(f"?{query}")
     authority = options.pop("ssl_ca", None)
     if options or fragment:
-        raise ValueError("url of a server has only one option, ssl_ca; leave out the others")
+        raise InvalidArgument(
+            "url", "of a server has only one option, ssl_ca; leave out the others"
+        )
     if authority is not None and scheme != "https":
-        raise ValueError("url has ssl_ca, which is for https://")
+        raise InvalidArgument("url", "has ssl_ca, which is for https://")
     return None if authority is None else unquote(authority)
 
 
@@ -91,9 +98,9 @@ def _checked(token: str | None) -> str | None:
     if token is None:
         return None
     if not isinstance(token, str):
-        raise TypeError(f"token must be a str, not {type(token).__name__}")
+        raise InvalidType("token", f"must be a str, not {type(token).__name__}")
     if not _TOKEN.fullmatch(token):
-        raise ValueError(
-            "token must be one that `duequeue token create` has printed, without spaces"
+        raise InvalidArgument(
+            "token", "must be one that `duequeue token create` has printed, without spaces"
         )
     return token

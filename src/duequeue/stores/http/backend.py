@@ -3,6 +3,7 @@
 import secrets
 
 from duequeue.drive.steps import at_once
+from duequeue.errors import InvalidType
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.history_table import HistoryTable
@@ -42,11 +43,11 @@ class HttpBackend:
 
     def borrow(self, connection: object) -> Session:
         """Refuse, because a transaction does not reach over HTTP."""
-        raise TypeError(_no_transactions(connection))
+        raise _no_transactions(connection)
 
     def borrow_async(self, connection: object) -> AsyncSession:
         """Refuse, because a transaction does not reach over HTTP."""
-        raise TypeError(_no_transactions(connection))
+        raise _no_transactions(connection)
 
     @at_once
     def migrate(self) -> list[str]:
@@ -99,8 +100,9 @@ class HttpBackend:
         return [clock, *found.findings]
 
 
-def _no_transactions(connection: object) -> str:
-    return (
-        f"connection {type(connection).__name__} cannot be used, because a transaction does not "
-        "reach a server over HTTP; open the queue on the database itself to use `within`"
+def _no_transactions(connection: object) -> InvalidType:
+    return InvalidType(
+        "connection",
+        f"{type(connection).__name__} cannot be used, because a transaction does not reach a "
+        "server over HTTP; open the queue on the database itself to use `within`",
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from duequeue.errors import InvalidType
 from duequeue.port.burial_table import BurialTable
 from duequeue.port.cron_table import CronTable
 from duequeue.port.history_table import HistoryTable
@@ -69,7 +70,7 @@ class HttpStore(RemoteOperations):
 
     def borrowed(self) -> Store:
         """Refuse, because a transaction does not reach over HTTP."""
-        raise TypeError("a queue behind a server has no transactions")
+        raise InvalidType("connection", text="a queue behind a server has no transactions")
 
 
 def http_store(opened: Opened) -> Store:

@@ -6,6 +6,7 @@ from math import inf
 from typing import TypeVar
 
 from duequeue.drive.steps import at_once, drive
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.port.alerts import Alerts, NoAlerts, OnAlert
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Operation, Session, Store
@@ -55,7 +56,9 @@ class MemoryBackend:
         refuse_unknown_options(options, {"timer"})
         self._timer = options.get("timer")
         if self._timer is not None and self._timer not in TIMERS:
-            raise ValueError(f"timer must be one of {', '.join(TIMERS)}, not {self._timer!r}")
+            raise InvalidArgument(
+                "timer", f"must be one of {', '.join(TIMERS)}, not {self._timer!r}"
+            )
         self._name = location.partition(":")[2]
         self._database = _databases.get(self._name)
 
@@ -79,11 +82,11 @@ class MemoryBackend:
 
     def borrow(self, connection: object) -> Session:
         """Refuse, because there are no transactions."""
-        raise TypeError(_no_transactions(connection))
+        raise _no_transactions(connection)
 
     def borrow_async(self, connection: object) -> AsyncSession:
         """Refuse, because there are no transactions."""
-        raise TypeError(_no_transactions(connection))
+        raise _no_transactions(connection)
 
     @at_once
     def migrate(self) -> list[str]:
@@ -140,9 +143,10 @@ class MemorySession:
             if database.sessions == 0:
                 database.timer = timer or DEFAULT_TIMER
             elif timer not in {None, database.timer}:
-                raise ValueError(
-                    f"{address} is open with timer={database.timer}, so it cannot be opened with "
-                    f"timer={timer}; use the same timer, or another name"
+                raise InvalidArgument(
+                    "timer",
+                    text=f"{address} is open with timer={database.timer}, so it cannot be opened "
+                    f"with timer={timer}; use the same timer, or another name",
                 )
             database.sessions += 1
 
@@ -173,9 +177,11 @@ class MemorySession:
                 self._database.history.rows.clear()
 
 
-def _no_transactions(connection: object) -> str:
+def _no_transactions(connection: object) -> InvalidType:
     name = type(connection).__name__  # and not its text, which may hold a password
-    return f"connection {name} cannot be used, because a memory queue has no transactions"
+    return InvalidType(
+        "connection", f"{name} cannot be used, because a memory queue has no transactions"
+    )
 
 
 def _refuse(command: object) -> object:

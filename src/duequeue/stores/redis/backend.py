@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from duequeue.drive.steps import at_once
+from duequeue.errors import InvalidType
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
@@ -114,8 +115,9 @@ class RedisBackend:
 
 
 def _refuse(connection: object) -> NoReturn:
-    raise TypeError(
-        f"connection {type(connection).__name__} cannot be used, because Redis has no transactions "
+    raise InvalidType(
+        "connection",
+        f"{type(connection).__name__} cannot be used, because Redis has no transactions "
         "of a caller; offer after your own commit, or keep the queue in the database of your "
-        "transaction"
+        "transaction",
     )

@@ -3,6 +3,8 @@
 from binascii import crc_hqx
 from typing import NamedTuple
 
+from duequeue.errors import InvalidArgument
+
 SLOTS = 16_384
 
 
@@ -29,7 +31,7 @@ def parse_server(text: str, default_port: int) -> Server:
         host, port = text, ""
     if port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 2**16):
         # The port is not shown, because in a URL without a host it is the password.
-        raise ValueError("url has a port that is not a whole number from 1 to 65535")
+        raise InvalidArgument("url", "has a port that is not a whole number from 1 to 65535")
     return Server(host.strip("[]") or "localhost", int(port or default_port))
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from duequeue.errors import InvalidArgument
 from duequeue.stores.redis_client.servers import Server, parse_servers
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
@@ -132,7 +133,9 @@ def _parse(location: str, options: dict[str, str]) -> RedisSettings:
     scheme, _, rest = location.partition("://")
     match = _SCHEME.fullmatch(scheme)
     if match is None:
-        raise ValueError("url must start with redis://, rediss:// or unix://, or with valkey://")
+        raise InvalidArgument(
+            "url", "must start with redis://, rediss:// or unix://, or with valkey://"
+        )
     _, secured, topology = match.groups()
     account, _, after = rest.rpartition("@")
     authority, _, path = after.partition("/")
@@ -163,9 +166,10 @@ def _servers(way: Way, authority: str) -> tuple[Server, ...]:
         return ()
     servers = parse_servers(authority, SENTINEL_PORT if way is Way.SENTINEL else PORT)
     if way is Way.SERVER and len(servers) > 1:
-        raise ValueError(
-            "url names several servers: begin it with redis+cluster:// or redis+sentinel://, or "
-            "name only one"
+        raise InvalidArgument(
+            "url",
+            "names several servers: begin it with redis+cluster:// or redis+sentinel://, or "
+            "name only one",
         )
     return servers
 
@@ -173,9 +177,13 @@ def _servers(way: Way, authority: str) -> tuple[Server, ...]:
 def _refuse_what_does_not_apply(way: Way, options: dict[str, str], *, is_secured: bool) -> None:
     for name in options:
         if name in TLS_OPTIONS and not is_secured:
-            raise ValueError(f"{name} in the url needs TLS: begin the url with rediss://")
+            raise InvalidArgument(
+                "url", text=f"{name} in the url needs TLS: begin the url with rediss://"
+            )
         if name.startswith("sentinel_") and way is not Way.SENTINEL:
-            raise ValueError(f"{name} in the url needs a url that begins with redis+sentinel://")
+            raise InvalidArgument(
+                "url", text=f"{name} in the url needs a url that begins with redis+sentinel://"
+            )
 
 
 def _path_and_database(way: Way, path: str, options: dict[str, str]) -> tuple[str, int]:
@@ -184,21 +192,28 @@ def _path_and_database(way: Way, path: str, options: dict[str, str]) -> tuple[st
     if way is Way.SENTINEL:
         rest, _, number = path.partition("/")
         if not rest:
-            raise ValueError(
-                "url must name the service that Sentinel watches, such as "
-                "redis+sentinel://host:26379/mymaster/0"
+            raise InvalidArgument(
+                "url",
+                "must name the service that Sentinel watches, such as "
+                "redis+sentinel://host:26379/mymaster/0",
             )
     elif way is not Way.SOCKET:
         rest, number = "", path
     elif not path:
-        raise ValueError("url must name the socket, such as unix:///run/redis.sock?db=0")
+        raise InvalidArgument("url", "must name the socket, such as unix:///run/redis.sock?db=0")
     if "db" in options and number:
-        raise ValueError("url names the database twice, in its path and as db; leave one of them")
+        raise InvalidArgument(
+            "url", "names the database twice, in its path and as db; leave one of them"
+        )
     number = options.get("db", number) or "0"
     if not re.fullmatch("[0-9]{1,9}", number):
-        raise ValueError(f"the database in the url must be a whole number, not {number!r}")
+        raise InvalidArgument(
+            "url", text=f"the database in the url must be a whole number, not {number!r}"
+        )
     if way is Way.CLUSTER and int(number):
-        raise ValueError(f"a cluster has only database 0, but the url names {number}")
+        raise InvalidArgument(
+            "url", text=f"a cluster has only database 0, but the url names {number}"
+        )
     return rest, int(number)
 
 
@@ -220,14 +235,17 @@ def _tls_arguments(options: dict[str, str]) -> tuple[tuple[str, Any], ...]:
 def _one_of(name: str, options: dict[str, str], known: tuple[str, ...]) -> str:
     value = options.get(name, "")
     if name in options and value not in known:
-        raise ValueError(f"{name} in the url must be {' or '.join(known)}, not {value!r}")
+        raise InvalidArgument(
+            "url", text=f"{name} in the url must be {' or '.join(known)}, not {value!r}"
+        )
     return value
 
 
 def _whole_number(name: str, options: dict[str, str], default: int, least: int, most: int) -> int:
     value = options.get(name, str(default))
     if not re.fullmatch("[0-9]{1,9}", value) or not least <= int(value) <= most:
-        raise ValueError(
-            f"{name} in the url must be a whole number from {least} to {most}, not {value!r}"
+        raise InvalidArgument(
+            "url",
+            text=f"{name} in the url must be a whole number from {least} to {most}, not {value!r}",
         )
     return int(value)

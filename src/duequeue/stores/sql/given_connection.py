@@ -12,6 +12,8 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from duequeue.errors import InvalidArgument
+
 C = TypeVar("C")
 
 # Returns an object as a driver's connection, or raises if it cannot be used as one.
@@ -118,8 +120,8 @@ def _of_django_alias(alias: str) -> object:
 
 def _of_django(connection: Any) -> object:
     if connection.get_autocommit():
-        raise ValueError(
-            "connection has no open transaction: use it inside `with transaction.atomic():`"
+        raise InvalidArgument(
+            "connection", "has no open transaction: use it inside `with transaction.atomic():`"
         )
     return connection.connection
 

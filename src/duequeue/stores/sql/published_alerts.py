@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from duequeue.errors import MissingExtra
+from duequeue.errors import InvalidArgument, MissingExtra
 from duequeue.port.alerts import Alerts, OnAlert
 
 OpenAlerts: TypeAlias = Callable[[str, OnAlert], Alerts]
@@ -22,5 +22,7 @@ def published_alerts(url: str | None) -> OpenAlerts | None:
         settings = RedisSettings.from_url(url)
     except ValueError as error:
         words = str(error).removeprefix("url ")
-        raise ValueError(f"alerts in the url must be the url of a Redis, which {words}") from None
+        raise InvalidArgument(
+            "url", text=f"alerts in the url must be the url of a Redis, which {words}"
+        ) from None
     return lambda kind, on_alert: PublishedAlerts(settings, kind, on_alert)

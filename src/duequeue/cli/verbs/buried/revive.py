@@ -9,6 +9,7 @@ from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.when import instant
+from duequeue.errors import InvalidArgument
 
 COLUMNS = (named("queue"), named("revived", is_number=True))
 
@@ -37,11 +38,11 @@ def run(given: argparse.Namespace) -> int:
     """Put the burials back."""
     output = Output(given)
     if bool(given.keys) == given.all:
-        raise ValueError("pass either keys or --all")
+        raise InvalidArgument("keys", text="pass either keys or --all")
     if given.reason is not None and not given.all:
-        raise ValueError("--reason selects among all burials: pass --all with it")
+        raise InvalidArgument("--reason", "selects among all burials: pass --all with it")
     if given.id is not None and len(given.keys) != 1:
-        raise ValueError("--id names one burial: pass its key with it")
+        raise InvalidArgument("--id", "names one burial: pass its key with it")
     with open_raw(given) as queue:
         if not given.all:
             revive = partial(queue.revive, due=given.due, id=given.id)

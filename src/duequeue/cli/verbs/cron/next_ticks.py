@@ -14,6 +14,7 @@ from duequeue.cli.output import Output, add_output
 from duequeue.cli.verbs.cron.ls import installed
 from duequeue.cli.verbs.cron.ticks import ticks_in, ticks_of
 from duequeue.cli.when import now, stamp
+from duequeue.errors import InvalidArgument
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.schedule import ticks
 from duequeue.schedules.tick import parse_tick_key
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Show the ticks."""
     if (given.prefix is None) == (given.expression is None):
-        raise ValueError("pass either the prefix of a cron, or --expression")
+        raise InvalidArgument("prefix", text="pass either the prefix of a cron, or --expression")
     output = Output(given)
     zone = ZoneInfo(canonical_name(given.zone))
     if given.expression is not None:

@@ -10,6 +10,7 @@ from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
 from duequeue.cli.service_calls import calls_at, path_of
+from duequeue.errors import InvalidArgument
 
 # The arguments that go into the definition as they are.
 _PASSED_ON = ("type", "timeout", "concurrency", "rate", "attempts", "keep", "default")
@@ -87,7 +88,9 @@ def secret_in(given: argparse.Namespace) -> str | None:
         return Path(given.secret_file).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ValueError(f"--secret-file {given.secret_file} cannot be read: {reason}") from error
+        raise InvalidArgument(
+            "--secret-file", f"{given.secret_file} cannot be read: {reason}"
+        ) from error
 
 
 def show_changed(given: argparse.Namespace, changed: dict[str, Any]) -> None:
@@ -123,5 +126,5 @@ def _backoff(text: str) -> dict[str, Any]:
     try:
         first, longest, factor = parts[0], parts[1], float(parts[2])
     except (IndexError, ValueError):
-        raise ValueError("backoff must be first,longest,factor, such as 10s,1d,5") from None
+        raise InvalidArgument("backoff", "must be first,longest,factor, such as 10s,1d,5") from None
     return {"first": first, "longest": longest, "factor": factor}

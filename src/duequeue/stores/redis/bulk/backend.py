@@ -1,5 +1,6 @@
 """Redis for whole batches, which are written and read a thousand messages at a time."""
 
+from duequeue.errors import InvalidArgument
 from duequeue.port.bulk import Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.redis.bulk.offers import RedisStage
@@ -32,8 +33,8 @@ class BulkRedisBackend:
     def __init__(self, url: str) -> None:
         self._settings = RedisSettings.from_url(url)
         if self._settings.shards > 1:
-            raise ValueError(
-                "url has shards, but a queue that is divided into shards takes no whole batches"
+            raise InvalidArgument(
+                "url", "has shards, but a queue that is divided into shards takes no whole batches"
             )
         self._lines = shared_lines.get(self._settings.place)
 

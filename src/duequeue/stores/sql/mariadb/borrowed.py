@@ -9,7 +9,7 @@ import pymysql
 from pymysql.constants import SERVER_STATUS
 
 from duequeue.drive.steps import drive
-from duequeue.errors import StoreError
+from duequeue.errors import InvalidArgument, StoreError
 from duequeue.port.store import Operation
 from duequeue.stores.sql.given_connection import MYSQLCLIENT, finder, is_a, refused
 from duequeue.stores.sql.mariadb.address import Address
@@ -48,7 +48,7 @@ class BorrowedMariadbSession:
         self._find = finder(given, _checked)
         self._home = home
         if not is_open(self._find()):
-            raise ValueError("connection is closed")
+            raise InvalidArgument("connection", "is closed")
 
     def run(
         self,
@@ -117,9 +117,10 @@ def facts_of(connection: Any) -> ServerFacts:
 def refuse_autocommit(connection: Any) -> None:
     """Raise unless what runs on this connection waits for the caller's commit."""
     if connection.get_autocommit() and not _has_begun(connection):
-        raise ValueError(
-            "connection has no open transaction: call its begin(), or turn its autocommit off, "
-            "which is the only way with mysqlclient on MySQL"
+        raise InvalidArgument(
+            "connection",
+            "has no open transaction: call its begin(), or turn its autocommit off, "
+            "which is the only way with mysqlclient on MySQL",
         )
 
 

@@ -8,6 +8,7 @@ from asyncmy.connection import Connection
 from asyncmy.errors import MySQLError
 
 from duequeue.drive.steps import drive_async
+from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
 from duequeue.stores.sql.given_connection import async_finder, async_refused
 from duequeue.stores.sql.mariadb.borrowed import explained, facts_of, refuse_autocommit
@@ -34,7 +35,7 @@ class BorrowedAsyncMariadbSession:
         self._find = async_finder(given, _checked)
         self._home = home
         if isinstance(given, Connection) and not given.connected:
-            raise ValueError("connection is closed")
+            raise InvalidArgument("connection", "is closed")
 
     async def run(
         self,

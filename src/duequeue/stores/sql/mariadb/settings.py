@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from duequeue.errors import InvalidArgument
 from duequeue.stores.sql.mariadb.address import Address, Host
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
@@ -61,13 +62,15 @@ class MariadbSettings:
         login, _, hosts = authority.rpartition("@")
         user, _, password = login.partition(":")
         if not database or "/" in database:
-            raise ValueError(
-                "url must name one database, as in mariadb://user:password@host/database"
+            raise InvalidArgument(
+                "url", "must name one database, as in mariadb://user:password@host/database"
             )
         if given.get("charset", "utf8mb4") != "utf8mb4":
-            raise ValueError("charset in the url must be utf8mb4, or be left out")
+            raise InvalidArgument("url", text="charset in the url must be utf8mb4, or be left out")
         if "ssl_key" in given and "ssl_cert" not in given:
-            raise ValueError("ssl_key in the url needs ssl_cert, the certificate of that key")
+            raise InvalidArgument(
+                "url", text="ssl_key in the url needs ssl_cert, the certificate of that key"
+            )
         address = Address(_hosts(hosts), given.get("unix_socket"), unquote(database))
         return cls(
             address,
@@ -134,8 +137,8 @@ def _hosts(text: str) -> tuple[Host, ...]:
         is_missing = part == "" != text
         if found is None or is_missing or not 0 < port < 2**16:
             # The port is not shown, because in a URL without a host it may be the password.
-            raise ValueError(
-                "url has a host that is not host or host:port, with a port from 1 to 65535"
+            raise InvalidArgument(
+                "url", "has a host that is not host or host:port, with a port from 1 to 65535"
             )
         hosts.append(Host(unquote(found[1]).strip("[]") or "localhost", port))
     return tuple(hosts)
@@ -147,13 +150,17 @@ def _reading(option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ValueError(f"{option} in the url names a file that cannot be used: {error}") from None
+        raise InvalidArgument(
+            "url", text=f"{option} in the url names a file that cannot be used: {error}"
+        ) from None
 
 
 def _whole_number(options: Mapping[str, str], name: str, otherwise: int) -> int:
     text = options.get(name, str(otherwise))
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{name} in the url must be a whole number above 0, not {text!r}")
+        raise InvalidArgument(
+            "url", text=f"{name} in the url must be a whole number above 0, not {text!r}"
+        )
     return int(text)
 
 
@@ -161,5 +168,7 @@ def _ssl_mode(options: Mapping[str, str]) -> str:
     verifies = "verify_ca" if "ssl_ca" in options else "preferred"
     mode = options.get("ssl_mode", verifies).lower().replace("-", "_")
     if mode not in SSL_MODES:
-        raise ValueError(f"ssl_mode in the url must be one of {', '.join(SSL_MODES)}, not {mode!r}")
+        raise InvalidArgument(
+            "url", text=f"ssl_mode in the url must be one of {', '.join(SSL_MODES)}, not {mode!r}"
+        )
     return mode

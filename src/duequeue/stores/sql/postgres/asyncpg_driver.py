@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from duequeue.errors import StoreError
+from duequeue.errors import InvalidArgument, StoreError
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -37,11 +37,11 @@ class AsyncpgDriver:
 
     def __init__(self, connection: Any) -> None:
         if connection.is_closed():
-            raise ValueError("connection is closed")
+            raise InvalidArgument("connection", "is closed")
         if not connection.is_in_transaction():
-            raise ValueError(
-                "connection has no open transaction: use it inside "
-                "`async with connection.transaction():`"
+            raise InvalidArgument(
+                "connection",
+                "has no open transaction: use it inside `async with connection.transaction():`",
             )
         self._given = connection
         # A pool lends the same connection each time inside another object.

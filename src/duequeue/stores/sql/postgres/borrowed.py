@@ -8,6 +8,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from duequeue.drive.steps import drive
+from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
 from duequeue.stores.sql.given_connection import finder, refused
 from duequeue.stores.sql.postgres.adapters import register_arrays
@@ -30,7 +31,7 @@ class BorrowedPostgresSession:
         self._find = finder(given, _checked)
         self._home = home
         if self._find().closed:
-            raise ValueError("connection is closed")
+            raise InvalidArgument("connection", "is closed")
 
     def run(
         self,
@@ -70,8 +71,8 @@ def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
     """Raise unless what runs on this connection waits for the caller's commit."""
     idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
     if connection.autocommit and idle:
-        raise ValueError(
-            "connection has no open transaction: use it inside `with connection.transaction():`"
+        raise InvalidArgument(
+            "connection", "has no open transaction: use it inside `with connection.transaction():`"
         )
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 import psycopg
 
 from duequeue.drive.steps import drive_async
+from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
 from duequeue.stores.sql.given_connection import ASYNCPG, async_finder, async_refused, is_a
 from duequeue.stores.sql.postgres.async_drivers import AsyncDriver, PsycopgDriver
@@ -27,7 +28,7 @@ class BorrowedAsyncPostgresSession:
         self._find = async_finder(given, _driver_for)
         self._home = home
         if isinstance(given, psycopg.AsyncConnection) and given.closed:
-            raise ValueError("connection is closed")
+            raise InvalidArgument("connection", "is closed")
 
     async def run(
         self,

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
+from duequeue.errors import InvalidArgument
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
@@ -77,17 +78,18 @@ class PostgresSettings:
             parts = conninfo_to_dict(self.conninfo)
         except psycopg.ProgrammingError:
             # The driver's message may quote the whole string, password included.
-            raise ValueError(
-                "url is not a PostgreSQL connection string; write it as "
+            raise InvalidArgument(
+                "url",
+                "is not a PostgreSQL connection string; write it as "
                 "postgresql://user:password@host/database, with special characters as %.. and "
-                "with libpq's options"
+                "with libpq's options",
             ) from None
         ports = [port for port in str(parts.get("port") or "").split(",") if port]
         if not all(port.isdecimal() and 0 < int(port) < 2**16 for port in ports):
             # The port is not shown, because in a URL without a host it is the password.
-            raise ValueError("url has a port that is not a whole number from 1 to 65535")
+            raise InvalidArgument("url", "has a port that is not a whole number from 1 to 65535")
         if self.pool_size < 1:
-            raise ValueError(f"pool_size must be at least 1, not {self.pool_size}")
+            raise InvalidArgument("url", text=f"pool_size must be at least 1, not {self.pool_size}")
 
     @classmethod
     def from_url(cls, url: str) -> "PostgresSettings":
@@ -97,13 +99,19 @@ class PostgresSettings:
         refuse_unknown_options(options, OWN_OPTIONS | LIBPQ_OPTIONS)
         pool_size = options.pop("pool_size", "10")
         if not pool_size.isdecimal():
-            raise ValueError(f"pool_size in the url must be a whole number, not {pool_size!r}")
+            raise InvalidArgument(
+                "url", text=f"pool_size in the url must be a whole number, not {pool_size!r}"
+            )
         pooler = options.pop("pooler", "session")
         if pooler not in {"session", "transaction"}:
-            raise ValueError(f"pooler in the url must be session or transaction, not {pooler!r}")
+            raise InvalidArgument(
+                "url", text=f"pooler in the url must be session or transaction, not {pooler!r}"
+            )
         role = options.pop("role", "any")
         if role not in {"any", "producer"}:
-            raise ValueError(f"role in the url must be 'any' or 'producer', not {role!r}")
+            raise InvalidArgument(
+                "url", text=f"role in the url must be 'any' or 'producer', not {role!r}"
+            )
         alerts = options.pop("alerts", None)
         scheme, _, rest_of_location = location.partition(":")
         # libpq takes neither another case nor the driver that a URL of SQLAlchemy names.

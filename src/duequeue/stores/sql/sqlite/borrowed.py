@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from duequeue.drive.steps import drive
-from duequeue.errors import WrongDatabase
+from duequeue.errors import InvalidArgument, WrongDatabase
 from duequeue.port.store import Operation, Steps
 from duequeue.stores.sql.commands import Query, Row
 from duequeue.stores.sql.given_connection import finder, refused
@@ -84,7 +84,7 @@ def refuse_autocommit(connection: HasTransaction, autocommit: object) -> None:
     # `autocommit` is new in Python 3.12 and overrules the older `isolation_level`.
     commits_by_itself = autocommit is True or connection.isolation_level is None
     if not connection.in_transaction and commits_by_itself:
-        raise ValueError("connection has no open transaction: execute BEGIN on it first")
+        raise InvalidArgument("connection", "has no open transaction: execute BEGIN on it first")
 
 
 def _checked(given: Any) -> sqlite3.Connection:
@@ -95,5 +95,5 @@ def _checked(given: Any) -> sqlite3.Connection:
     except sqlite3.ProgrammingError as error:
         if "closed" not in str(error):
             raise
-        raise ValueError("connection is closed") from error
+        raise InvalidArgument("connection", "is closed") from error
     return given

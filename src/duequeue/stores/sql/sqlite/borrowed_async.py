@@ -5,6 +5,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from duequeue.drive.steps import drive_async
+from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import (
     Begin,
@@ -117,5 +118,5 @@ def _checked(given: Any) -> Any:
     except (ValueError, sqlite3.ProgrammingError) as error:
         if "no open transaction" in str(error):
             raise
-        raise ValueError("connection is closed") from error
+        raise InvalidArgument("connection", "is closed") from error
     return given

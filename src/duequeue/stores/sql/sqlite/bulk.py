@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from duequeue.errors import InvalidArgument
 from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, Snapshots
 from duequeue.port.store import Session, Steps
 from duequeue.stores.sql.bulk import store as bulk
@@ -99,9 +100,10 @@ class BulkSqliteBackend:
     def __init__(self, url: str) -> None:
         self._path, self._synchronous, self._mode = SqliteSettings.from_url(url)
         if not Path(self._path).is_absolute():
-            raise ValueError(
-                "url must name an absolute path, such as sqlite:////var/lib/app.db, because "
-                "other processes work in other folders"
+            raise InvalidArgument(
+                "url",
+                "must name an absolute path, such as sqlite:////var/lib/app.db, because "
+                "other processes work in other folders",
             )
 
     def bulk_session(self) -> Session:

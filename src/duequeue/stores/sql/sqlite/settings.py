@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from duequeue.errors import InvalidArgument
 from duequeue.stores.url_parts import refuse_unknown_options, split_options
 
 SYNCHRONOUS = ("full", "normal")
@@ -25,17 +26,20 @@ class SqliteSettings(NamedTuple):
         location, options = split_options(url)
         slashed = location.partition(":")[2]
         if not slashed.startswith("///"):
-            raise ValueError(
-                "url of an SQLite file must have three slashes, as in sqlite:///app.db"
+            raise InvalidArgument(
+                "url", "of an SQLite file must have three slashes, as in sqlite:///app.db"
             )
         path = unquote(slashed.removeprefix("///"))
         if path in {"", ":memory:"}:
-            raise ValueError(
-                "url names no SQLite file: use sqlite:///app.db, or memory: for a queue without one"
+            raise InvalidArgument(
+                "url",
+                "names no SQLite file: use sqlite:///app.db, or memory: for a queue without one",
             )
         synchronous = options.pop("synchronous", "full")
         if synchronous not in SYNCHRONOUS:
-            raise ValueError(f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}")
+            raise InvalidArgument(
+                "url", text=f"synchronous must be one of {SYNCHRONOUS}, not {synchronous!r}"
+            )
         mode = _mode(options.pop("mode", f"{DEFAULT_MODE:o}"))
         refuse_unknown_options(options, {"mode", "synchronous"})
         return cls(path, synchronous, mode)
@@ -44,9 +48,10 @@ class SqliteSettings(NamedTuple):
 def _mode(given: str) -> int:
     """Return the permissions of a new file, which its owner must be able to read and write."""
     if not re.fullmatch("0?[67][0-7][0-7]", given):
-        raise ValueError(
-            "mode must be the permissions of the file in octal digits, such as 660, and let its "
-            f"owner read and write, but it is {given!r}"
+        raise InvalidArgument(
+            "url",
+            text="mode must be the permissions of the file in octal digits, such as 660, and let "
+            f"its owner read and write, but it is {given!r}",
         )
     return int(given, 8)
 
