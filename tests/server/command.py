@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 PATIENCE = 30.0
+COMMAND = ("-m", "duequeue", "serve", "--drain", "0")  # tests do not wait for load balancers
 
 
 class ServeProcess:
@@ -23,7 +24,7 @@ class ServeProcess:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         environment.pop("DUEQUEUE_URL", None)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "duequeue", "serve", "--port", str(port), *arguments],
+            [sys.executable, *COMMAND, "--port", str(port), *arguments],
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,

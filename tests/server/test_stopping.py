@@ -1,6 +1,7 @@
 """How the server ends, and what it refuses to start with."""
 
 import asyncio
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -67,6 +68,36 @@ def test_requests_in_flight_end(tmp_path: Path) -> None:
         assert queue.stats().total == 2
 
 
+def test_a_server_goes_on_answering_while_it_drains(tmp_path: Path) -> None:
+    """It is not ready at once, so that load balancers notice before connections are refused."""
+    with serving("--drain", "1h", folder=tmp_path) as server, server.client() as http:
+        with ThreadPoolExecutor(2) as pool:
+            waiting = pool.submit(poll, http, "/v1/queues/q", wait=60)
+            until(lambda: "duequeue_waiters 1" in http.get("/metrics").text)
+            assert http.get("/readyz").status_code == 200
+            server.process.send_signal(signal.SIGTERM)
+            assert waiting.result()["deliveries"] == []
+            answer = http.get("/readyz")
+            assert (answer.status_code, answer.json()["status"]) == (503, "stopping")
+            assert http.get("/healthz").status_code == 200
+            # Connections end one by one, so that the next request may go to another server.
+            assert answer.headers["connection"] == "close"
+            coming = pool.submit(poll, http, "/v1/queues/q", wait=60)
+            until(lambda: "duequeue_waiters 1" in http.get("/metrics").text)
+            offer(http, "/v1/queues/q", "a")
+            assert [each["key"] for each in coming.result()["deliveries"]] == ["a"]
+        assert server.terminate() == 0  # a second signal does not wait for the hour
+        with pytest.raises(httpx.ConnectError):
+            http.get("/healthz")
+        assert "closes in 3600 s; a second signal ends it at once" in server.rest()
+
+
+def test_a_server_closes_after_the_time_to_drain(tmp_path: Path) -> None:
+    with serving("--drain", "10ms", folder=tmp_path) as server:
+        assert server.terminate() == 0
+        assert "closes in 0.01 s" in server.rest()
+
+
 def test_a_request_that_does_not_end_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duequeue.server.running.GRACE_SECONDS", 0)
     server = Served(app_for("memory:stalled"))
@@ -114,10 +145,10 @@ def test_a_second_signal_ends_callbacks_at_once(tmp_path: Path) -> None:
             assert queue.stats().leased == 0
 
 
-def test_a_draining_server_is_not_ready() -> None:
+def test_in_a_closing_server_nobody_waits() -> None:
     server = Served(app_for("memory:draining"))
     with server.client() as http:
-        server.service.live.draining = True
+        server.call(server.service.live.close)
         assert http.get("/readyz").status_code == 503
         assert http.post("/v1/queues/q:poll", json={"wait": 60}).json()["deliveries"] == []
     server.stop()
@@ -172,6 +203,7 @@ def test_only_a_development_server_has_a_clock(tmp_path: Path) -> None:
         (["--tls-cert", "x"], "go together"),
         (["--url", "nonsense:"], "names no store"),
         (["--lease", "0"], "lease"),
+        (["--drain=-1s"], "drain must not be negative"),
     ],
 )
 def test_what_it_refuses_to_start_with(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -14,13 +14,16 @@ from duequeue.errors import MissingExtra
 
 DEFAULT_URL = "sqlite:///duequeue.db"
 DEFAULT_PORT = 8080
+# Load balancers usually ask every few seconds whether a server is ready.
+DEFAULT_DRAIN = timedelta(seconds=5)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
         "Serve queues over HTTP. On SIGTERM or Ctrl-C, requests that wait for messages get an "
-        "empty answer, and other requests finish first; a second signal stops it at once."
+        "empty answer, and /readyz says 503. After the time of --drain, requests in flight finish, "
+        "and the server ends; a second signal ends it at once."
     )
     parser.add_argument(
         "--url",
@@ -93,6 +96,13 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
 def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", help="the certificate, for HTTPS")
     parser.add_argument("--tls-key", metavar="FILE", help="the private key of the certificate")
+    parser.add_argument(
+        "--drain",
+        type=duration,
+        metavar="DURATION",
+        help="how long to go on answering after the first signal, while /readyz says 503 (default: "
+        "5s, or 0 with --dev)",
+    )
     parser.add_argument("--access-log", action="store_true", help="log each request")
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"

@@ -8,7 +8,7 @@ from duequeue.backends import is_server
 from duequeue.cli.config import load_defaults
 from duequeue.cli.log_set_up import set_up_log
 from duequeue.cli.push_options import push_settings, raise_file_limit
-from duequeue.cli.serve import DEFAULT_URL
+from duequeue.cli.serve import DEFAULT_DRAIN, DEFAULT_URL
 from duequeue.clock import SystemClock
 from duequeue.errors import InvalidArgument
 from duequeue.process.garbage import collect_seldom
@@ -39,7 +39,14 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
         if token is not None:
             print(f"token: {token}", flush=True)
 
-    where = ServerSettings(given.host, given.port, given.tls_cert, given.tls_key, given.access_log)
+    where = ServerSettings(
+        given.host,
+        given.port,
+        given.tls_cert,
+        given.tls_key,
+        given.access_log,
+        _drain(given),
+    )
     serve(service, where, on_listening)
 
 
@@ -80,6 +87,16 @@ def _access(given: argparse.Namespace) -> tuple[Access, str | None]:
             "`duequeue token create --token-file tokens.json`, and pass --token-file tokens.json",
         )
     return Access(None, required=False), None
+
+
+def _drain(given: argparse.Namespace) -> timedelta:
+    """Return how long to go on answering after a signal."""
+    drain: timedelta | None = given.drain
+    if drain is None:
+        return timedelta(0) if given.dev else DEFAULT_DRAIN
+    if drain < timedelta(0):
+        raise InvalidArgument("drain", "must not be negative")
+    return drain
 
 
 def _url(given: argparse.Namespace) -> str:

@@ -151,7 +151,7 @@ class Service:
 
     async def close(self) -> None:
         """Wake everybody who waits, end what runs in the background, and close the queues."""
-        self.live.drain()
+        self.live.close()
         await self.counting.close()
         await self.watch.close()
         await self._pushing.aclose()
@@ -185,7 +185,7 @@ class Service:
         except ClientGone:
             exchange.status = 499
         except asyncio.CancelledError:  # a server that stops gives up on a slow request like this
-            if not self.live.draining:
+            if not self.live.closing:
                 raise
             await self._refuse(exchange, stopping())
         except Exception as error:  # noqa: BLE001 - every error is an answer

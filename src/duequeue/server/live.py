@@ -1,4 +1,8 @@
-"""The requests that wait for messages, which a stopping server wakes with an empty answer."""
+"""The requests that wait for messages, which a stopping server wakes with an empty answer.
+
+A server stops in two steps. While it drains, it answers everything, but says that it is not ready,
+and ends each connection with its next answer. Once it closes, nobody may wait any more.
+"""
 
 import secrets
 from collections import Counter
@@ -26,6 +30,7 @@ class Live:
         self._waiters: set[Any] = set()
         self._by_token: Counter[str] = Counter()
         self.draining = False
+        self.closing = False
 
     @property
     def waiters(self) -> int:
@@ -33,10 +38,15 @@ class Live:
         return len(self._waiters)
 
     def drain(self) -> None:
-        """Wake everybody who waits, and let nobody wait any more."""
+        """Wake everybody who waits, so that they come again, if possible to another server."""
         self.draining = True
         for waiter in list(self._waiters):
             waiter.stop()
+
+    def close(self) -> None:
+        """Wake everybody who waits, and let nobody wait any more."""
+        self.closing = True
+        self.drain()
 
     @contextmanager
     def waiting(self, waiter: Stoppable, grant: Grant) -> Iterator[None]:
@@ -52,7 +62,7 @@ class Live:
             )
         self._waiters.add(waiter)
         self._by_token[grant.id] += 1
-        if self.draining:
+        if self.closing:
             waiter.stop()
         try:
             yield

@@ -1,12 +1,15 @@
 """Runs the service until a signal ends it: first everybody who waits is woken, then it stops.
 
+In between, it may go on for a while, so that load balancers notice before connections are refused.
 uvicorn by itself would wait for open long polls before it informs the app that it has to stop.
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import uvicorn
 import uvloop
@@ -19,17 +22,21 @@ from duequeue.server.slow_clients import protocol_with
 # A proxy in front should close idle connections first, and usually does so after a minute.
 KEEP_ALIVE_SECONDS = 75
 GRACE_SECONDS = 10
+STOPPING = "the server is not ready any more, and closes in %g s; a second signal ends it at once"
+
+logger = logging.getLogger("duequeue.server")
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Where to listen, with which certificate, and whether to log each request."""
+    """Where to listen, with which certificate, whether to log requests, and how long to drain."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     certificate: str | None = None
     private_key: str | None = None
     access_log: bool = False
+    drain: timedelta = timedelta(0)
 
     def url(self, port: int) -> str:
         """Return the address that clients use."""
@@ -44,6 +51,7 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, service: Service, settings: ServerSettings) -> None:
         super().__init__(_config(service, settings))
         self._service = service
+        self._drain_seconds = settings.drain.total_seconds()
 
     async def run_until_stopped(
         self, listener: socket.socket, on_listening: Callable[[], None]
@@ -62,12 +70,23 @@ class DrainingServer(uvicorn.Server):
                 await self._service.close()
 
     def stop(self) -> None:
-        """Wake those who wait, let requests in flight end, and accept no more."""
-        if self.should_exit:
+        """Be no longer ready, and close after the time to drain; if called again, close at once."""
+        if self._service.live.draining:
             self.force_exit = True
             self._service.hurry()
-        self.should_exit = True
+            self._close()
+            return
         self._service.live.drain()
+        if self._drain_seconds:
+            logger.info(STOPPING, self._drain_seconds)
+            asyncio.get_running_loop().call_later(self._drain_seconds, self._close)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        """Let requests in flight end, and accept no more."""
+        self.should_exit = True
+        self._service.live.close()
 
 
 def serve(service: Service, settings: ServerSettings, on_listening: Callable[[str], None]) -> None:
