@@ -2,15 +2,26 @@
 
 import asyncio
 import re
+import shutil
+import signal
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from duequeue import AsyncQueue, Queue, RetryPolicy, StoreError, StoreUnavailable
 from duequeue.cli import main
+from duequeue.contract.stage import until
 from tests.fixtures.certificates import self_signed, signed
 from tests.server.command import ServeProcess, refused, serving
 
@@ -120,3 +131,86 @@ def test_files_that_are_not_a_certificate_and_its_key(tmp_path: Path) -> None:
     for name in ("x.crt", "x.key"):
         (tmp_path / name).write_text("neither")
     assert "not a certificate" in refused(*files, folder=tmp_path).splitlines()[-1]
+
+
+def test_a_key_that_needs_a_password(tmp_path: Path) -> None:
+    """The server cannot ask anybody, above all not when it reads the key again."""
+    certificate, key = self_signed(tmp_path, "server")
+    plain = load_pem_private_key(key.read_bytes(), None)
+    locked = BestAvailableEncryption(b"secret")
+    key.write_bytes(plain.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))
+    files = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    assert "not a certificate and its private key" in refused(*files, folder=tmp_path)
+
+
+class Renewed(NamedTuple):
+    """A server whose certificate is about to be replaced by that of another authority."""
+
+    server: ServeProcess
+    old: Path
+    new: Path
+    folder: Path
+
+    def trusts(self, authority: Path) -> bool:
+        """Return whether a client that trusts only this authority reaches the server."""
+        trust = ssl.create_default_context(cafile=str(authority))
+        with httpx.Client(base_url=self.server.url, verify=trust, trust_env=False) as http:
+            try:
+                return http.get("/healthz").status_code == 200
+            except httpx.ConnectError:
+                return False
+
+    def replace(self, *names: str) -> None:
+        """Put new files in the place of those that the server has read, each at once."""
+        for name in names:
+            draft = shutil.copy(self.folder / "next" / name, self.folder / "draft")
+            Path(draft).replace(self.folder / name)
+
+    def line_with(self, words: str) -> str:
+        """Wait for a line of the log."""
+        assert self.server.process.stdout is not None
+        return next(line for line in self.server.process.stdout if words in line)
+
+
+@pytest.fixture
+def renewed(tmp_path: Path) -> Iterator[Renewed]:
+    old, old_key = self_signed(tmp_path, "old")
+    certificate, key = signed(tmp_path, "server", old, old_key)
+    later = tmp_path / "next"
+    later.mkdir()
+    new, new_key = self_signed(later, "new")
+    signed(later, "server", new, new_key)
+    arguments = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with serving(*arguments, folder=tmp_path) as server:
+        yield Renewed(server, old, new, tmp_path)
+
+
+def test_a_new_certificate_is_used_without_a_restart(renewed: Renewed) -> None:
+    assert renewed.trusts(renewed.old)
+    assert not renewed.trusts(renewed.new)
+    renewed.replace("server.crt", "server.key")
+    until(lambda: renewed.trusts(renewed.new))
+    assert not renewed.trusts(renewed.old)
+
+
+def test_a_hangup_reads_the_certificate_at_once(renewed: Renewed) -> None:
+    renewed.replace("server.crt", "server.key")
+    renewed.server.process.send_signal(signal.SIGHUP)
+    assert "INFO" in renewed.line_with("has read its certificate again")
+    assert renewed.trusts(renewed.new)
+
+
+def test_a_bad_certificate_leaves_the_old_one(renewed: Renewed) -> None:
+    renewed.replace("server.crt")  # it does not fit the old key
+    renewed.server.process.send_signal(signal.SIGHUP)
+    line = renewed.line_with("goes on with its old certificate")
+    assert "ERROR" in line
+    assert "they are not a certificate and its private key" in line
+    assert renewed.trusts(renewed.old)
+    (renewed.folder / "server.key").unlink()
+    renewed.server.process.send_signal(signal.SIGHUP)
+    assert "No such file" in renewed.line_with("goes on with its old certificate")
+    assert renewed.trusts(renewed.old)
+    renewed.replace("server.key")
+    until(lambda: renewed.trusts(renewed.new))
+    assert renewed.server.terminate() == 0

@@ -1,7 +1,6 @@
 """What `duequeue serve` does; only this module needs the packages of the server."""
 
 import argparse
-import ssl
 from datetime import UTC, datetime, timedelta
 
 from duequeue.backends import is_server
@@ -15,6 +14,7 @@ from duequeue.process.garbage import collect_seldom
 from duequeue.retention import Retention
 from duequeue.server.access import LOOPBACK, Access
 from duequeue.server.app import Service
+from duequeue.server.certificate import Certificate
 from duequeue.server.dev_clock import DevClock
 from duequeue.server.limits import Limits
 from duequeue.server.queues import QueueSettings
@@ -26,7 +26,7 @@ DEV_URL = "memory:duequeue-dev"
 
 def serve_until_stopped(given: argparse.Namespace) -> None:
     """Serve with the arguments of the command."""
-    _check_certificate(given.tls_cert, given.tls_key)
+    certificate = _certificate(given)
     access, token = _access(given)
     push = push_settings(given)
     service = Service(_settings(given), access, Limits(), push if given.push else None)
@@ -42,27 +42,18 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
     where = ServerSettings(
         given.host,
         given.port,
-        given.tls_cert,
-        given.tls_key,
+        certificate,
         given.access_log,
         _drain(given),
     )
     serve(service, where, on_listening)
 
 
-def _check_certificate(certificate: str | None, key: str | None) -> None:
+def _certificate(given: argparse.Namespace) -> Certificate | None:
+    certificate, key = given.tls_cert, given.tls_key
     if (certificate is None) != (key is None):
         raise InvalidArgument("tls-cert", "and tls-key go together")
-    if certificate is None:
-        return
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
-    except OSError as error:
-        is_other = isinstance(error, ssl.SSLError)
-        words = "they are not a certificate and its private key" if is_other else error.strerror
-        raise InvalidArgument(
-            "tls-cert", f"{certificate} and tls-key {key} cannot be used: {words}"
-        ) from error
+    return None if certificate is None else Certificate(certificate, key)
 
 
 def _access(given: argparse.Namespace) -> tuple[Access, str | None]:

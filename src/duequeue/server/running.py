@@ -6,8 +6,10 @@ uvicorn by itself would wait for open long polls before it informs the app that 
 
 import asyncio
 import logging
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,6 +19,7 @@ import uvloop
 from duequeue.errors import InvalidArgument
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.server.app import Service
+from duequeue.server.certificate import Certificate
 from duequeue.server.slow_clients import protocol_with
 
 # A proxy in front should close idle connections first, and usually does so after a minute.
@@ -33,8 +36,7 @@ class ServerSettings:
 
     host: str = "127.0.0.1"
     port: int = 8080
-    certificate: str | None = None
-    private_key: str | None = None
+    certificate: Certificate | None = None
     access_log: bool = False
     drain: timedelta = timedelta(0)
 
@@ -50,6 +52,7 @@ class DrainingServer(uvicorn.Server):
 
     def __init__(self, service: Service, settings: ServerSettings) -> None:
         super().__init__(_config(service, settings))
+        self._certificate = settings.certificate
         self._service = service
         self._drain_seconds = settings.drain.total_seconds()
 
@@ -62,12 +65,25 @@ class DrainingServer(uvicorn.Server):
         except BaseException:
             await self._service.close()
             raise
-        with answered_in_the_loop_by(self.stop):
+        with answered_in_the_loop_by(self.stop), self._reading_again_on_hangup():
             try:
                 on_listening()
                 await self._serve([listener])
             finally:
                 await self._service.close()
+
+    @contextmanager
+    def _reading_again_on_hangup(self) -> Iterator[None]:
+        """Read the certificate again on SIGHUP, which without one ends the server as ever."""
+        if self._certificate is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._certificate.read_again)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGHUP)
 
     def stop(self) -> None:
         """Be no longer ready, and close after the time to drain; if called again, close at once."""
@@ -112,7 +128,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:
-    return uvicorn.Config(
+    certificate = settings.certificate
+    config = uvicorn.Config(
         service,
         http=protocol_with(service.limits),
         ws="none",
@@ -121,8 +138,12 @@ def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:
         access_log=settings.access_log,
         proxy_headers=False,
         server_header=False,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.private_key,
+        ssl_certfile=None if certificate is None else certificate.file,
+        ssl_keyfile=None if certificate is None else certificate.key_file,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    config.load()
+    if config.ssl is not None and certificate is not None:
+        config.ssl.sni_callback = certificate.choose
+    return config
