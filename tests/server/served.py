@@ -33,6 +33,11 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def connections(self) -> int:
+        """How many connections clients have open."""
+        return len(self._server.server_state.connections)
+
     def stop(self) -> None:
         """Stop as after SIGTERM, and wait for the end."""
         assert self._loop is not None

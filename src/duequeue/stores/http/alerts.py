@@ -18,7 +18,7 @@ from duequeue.process.sockets import end_connection
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import read_answer
 from duequeue.stores.http.calls import WAIT_PATH
-from duequeue.stores.http.connections import Connections, connect, send
+from duequeue.stores.http.connections import connect, send, shared_connections
 
 logger = logging.getLogger("duequeue.http")
 
@@ -42,7 +42,7 @@ class HttpAlerts:
         self._address = address
         self._call = call
         self._on_alert = on_alert
-        self._connections = Connections(address)
+        self._connections = shared_connections(address)
         self._lock = threading.Lock()
         self._closed = threading.Event()
         # That of the thread that waits, if one does.

@@ -1,13 +1,16 @@
-"""Connections of the blocking face, kept for the next call."""
+"""Connections of the blocking face, which the queues of a process share."""
 
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import monotonic
 
+from duequeue.process.shared import Shared
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import without_answer
 
@@ -18,14 +21,34 @@ MOST_IDLE = 32
 
 
 class Connections:
-    """A pool that threads share; the connection that was used last is used first."""
+    """A pool that threads share; the connection that was used last is used first.
+
+    Idle connections are kept for as long as the pool has users.
+    """
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
-        self._tls = address.tls()
+        self._tls: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._idle: list[tuple[float, HTTPConnection]] = []
-        self._closed = False
+        self._users = 0
+
+    def join(self) -> None:
+        """Count one more user; the first one reads the trusted authorities."""
+        with self._lock:
+            if not self._users:
+                self._tls = self._address.tls()
+            self._users += 1
+
+    def leave(self) -> None:
+        """Count one user fewer, and close the idle connections after the last one."""
+        with self._lock:
+            self._users -= 1
+            idle: list[tuple[float, HTTPConnection]] = []
+            if not self._users:
+                idle, self._idle = self._idle, idle
+        for _, connection in idle:
+            connection.close()
 
     def post(self, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of the answer."""
@@ -38,14 +61,6 @@ class Connections:
         if self._tls is None:
             return HTTPConnection(host, port, timeout=CONNECT_SECONDS)
         return HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
-
-    def close(self) -> None:
-        """Close the idle connections, and keep none from now on."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
 
     @contextmanager
     def _in_use(self) -> Iterator[HTTPConnection]:
@@ -73,10 +88,18 @@ class Connections:
 
     def _give(self, connection: HTTPConnection) -> None:
         with self._lock:
-            if not self._closed and connection.sock is not None and len(self._idle) < MOST_IDLE:
+            if self._users and connection.sock is not None and len(self._idle) < MOST_IDLE:
                 self._idle.append((monotonic(), connection))
                 return
         connection.close()
+
+
+_connections: Shared[Connections] = Shared()
+
+
+def shared_connections(address: ServerAddress) -> Connections:
+    """Return the connections of this process to a server with one token."""
+    return _connections.get(address, partial(Connections, address))
 
 
 def send(

@@ -16,6 +16,7 @@ class ServerRequests:
     def __init__(self, url: str, token: str | None) -> None:
         self._address = ServerAddress.from_url(url, token)
         self._connections = Connections(self._address)
+        self._connections.join()
 
     def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of the answer."""
