@@ -48,7 +48,7 @@ class Stage:
 
     def leases(self) -> list[Lease]:
         """Store large messages, and claim all of them."""
-        self.offer([Record(str(number), LARGE, 0) for number in range(MANY)])
+        self.offer([Record(str(number), LARGE, 0, expires_at=1) for number in range(MANY)])
         claimed: list[Claimed] = []
         while len(claimed) < MANY:
             claimed += self.run(partial(self.store.claim, MANY, 1, 10, 7))

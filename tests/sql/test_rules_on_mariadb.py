@@ -273,6 +273,8 @@ def test_no_producer_waits_for_a_claimer(queue: Queue[Any], cursor: Cursor) -> N
         ("remove_messages", ()),
         ("remove_messages_with_history", ("delivered_at", "handler_ms")),
         ("release_messages", ("due_at",)),
+        ("remove_expired", ()),
+        ("remove_expired_with_history", ("attempts",)),
         ("give_back_messages", ()),
         ("extend_leases", ()),
         ("park_messages", ("key", "attempts", "reason")),

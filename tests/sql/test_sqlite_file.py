@@ -287,6 +287,7 @@ def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Conne
         ("find_message", "duequeue_message_key (kind_id=? AND key=?)"),
         ("drop_message", "duequeue_message_key (kind_id=? AND key=?)"),
         ("remove_messages", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("remove_expired", "INTEGER PRIMARY KEY (rowid=?)"),
         ("extend_leases", "INTEGER PRIMARY KEY (rowid=?)"),
         ("release_messages", "INTEGER PRIMARY KEY (rowid=?)"),
         ("park_messages", "INTEGER PRIMARY KEY (rowid=?)"),

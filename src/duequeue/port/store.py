@@ -192,7 +192,7 @@ class Store(Protocol):
         """Lease the expired messages among the `limit` that are due first, to remove them."""
 
     def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
-        """Delete the messages that are still held, because they have expired."""
+        """Delete the messages that are still held and have expired by `now`."""
 
     def ack(self, leases: Sequence[Lease], now: int) -> Steps[set[int]]:
         """Delete the messages that are still held."""

@@ -79,11 +79,12 @@ class MemoryStore:
 
     @at_once
     def expire(self, expiries: Sequence[Expiry], now: int) -> set[int]:
-        """Remove the messages that are still held."""
+        """Remove the messages that are still held and have expired."""
         return {
             self._settling.expire(entry, attempts, now)
             for lease, attempts in expiries
             for entry, _ in self._held([lease])
+            if entry.expires_at is not None and entry.expires_at <= now
         }
 
     @at_once

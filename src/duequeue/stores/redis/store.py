@@ -157,7 +157,7 @@ class RedisStore:
         ]
 
     def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[set[int]]:
-        """Remove the messages that are still held."""
+        """Remove the messages that are still held and have expired."""
         each = [
             (lease, (lease.id, lease.token, NOTHING, NOTHING, attempts))
             for lease, attempts in expiries

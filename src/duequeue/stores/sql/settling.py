@@ -114,9 +114,10 @@ class Settling:
         return self._last_rows_of([*notes, parked, refused, removed], now)
 
     def expire(self, expiries: Sequence[Expiry], now: int) -> Steps[list[Row]]:
-        """Delete messages that have expired by id and token, and return the ids."""
+        """Delete the messages that have expired by id and token, and return the ids."""
         if self._days is None:
-            return self.ack([expiry.lease for expiry in expiries], now)
+            leases = pairs(expiry.lease for expiry in expiries)
+            return self.rows_of(QueryEach("remove_expired", {"now": now}, LEASE, leases), now)
         in_order = sorted(expiries, key=lambda expiry: expiry.lease.key)
         each = [(*lease[:2], attempts) for lease, attempts in in_order]
         name = "remove_expired_with_history"

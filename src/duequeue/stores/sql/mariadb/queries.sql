@@ -184,6 +184,11 @@ WHERE id IN (:found);
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
 
+-- name: remove_expired
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now FOR UPDATE;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
+WHERE :held AND expires_at <= :now;
+
 -- name: release_messages
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
@@ -693,11 +698,12 @@ DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
 
 -- name: remove_expired_with_history
 -- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now FOR UPDATE;
 INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
 SELECT kind_id, `key`, asked_at, :now, :of_lease(attempts), 'expired'
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now;
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
+WHERE :held AND expires_at <= :now;
 
 -- name: drop_message_with_history
 SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)

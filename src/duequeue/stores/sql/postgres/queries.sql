@@ -150,6 +150,13 @@ USING unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, to
 WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
 RETURNING held.id;
 
+-- name: remove_expired
+DELETE FROM duequeue_message AS held
+USING unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
+WHERE
+    held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token AND held.expires_at <= :now
+RETURNING held.id;
+
 -- name: release_messages
 UPDATE duequeue_message AS held
 SET due_at = lease.due_at, leased_until = -62135596800000, lease_token = 0
@@ -744,7 +751,7 @@ WITH held AS MATERIALIZED (
     ) AS lease (id, token, attempts)
     CROSS JOIN LATERAL (
         SELECT id, kind_id, key, asked_at FROM duequeue_message
-        WHERE id = lease.id AND lease_token = lease.token
+        WHERE id = lease.id AND lease_token = lease.token AND expires_at <= :now
         FOR UPDATE
     ) AS message
 ),

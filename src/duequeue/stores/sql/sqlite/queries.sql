@@ -91,6 +91,10 @@ RETURNING id, key, attempt, (
 -- This acks, and it is the second half of a burial.
 DELETE FROM duequeue_message WHERE id = :id AND lease_token = :token RETURNING id;
 
+-- name: remove_expired
+DELETE FROM duequeue_message
+WHERE id = :id AND lease_token = :token AND expires_at <= :now RETURNING id;
+
 -- name: extend_leases
 UPDATE duequeue_message SET leased_until = :until
 WHERE id = :id AND lease_token = :token RETURNING id;
@@ -504,7 +508,10 @@ WHERE message_id = :id AND lease_token = :token RETURNING :id;
 -- name: remove_expired_with_history
 -- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
 UPDATE duequeue_settling SET outcome = 'expired', settled_at = :now, attempts = :attempts
-WHERE message_id = :id AND lease_token = :token RETURNING :id;
+WHERE
+    message_id = :id AND lease_token = :token
+    AND EXISTS (SELECT 1 FROM duequeue_message WHERE id = :id AND expires_at <= :now)
+RETURNING :id;
 
 -- name: drop_message_with_history
 UPDATE duequeue_settling SET outcome = 'dropped', settled_at = :now

@@ -2,7 +2,7 @@
 -- Checks which of the leases in ARGV are still held. There is an id and a token every `step` words.
 -- Calls `take` once for each that is held, with the id, the attempts, the due time, the key and the
 -- position. If `fits` is given, it stops before the first message that does not fit. Returns 1 for each
--- lease that is held, and 0 for each other one.
+-- lease that is held, and 0 for each other one, also if `take` returns false.
 local function held(step, take, fits)
   local ids, won, seen = {}, {}, {}
   for i = rest, #ARGV, step do ids[#ids + 1] = ARGV[i] end
@@ -16,7 +16,7 @@ local function held(step, take, fits)
       local _, attempts, due, key = state_of(state)
       if fits and not fits(key) then break end
       seen[id] = true
-      take(id, attempts, due, key, at)
+      is_held = take(id, attempts, due, key, at) ~= false
     end
     won[i] = is_held and '1' or '0'
   end
