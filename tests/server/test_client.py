@@ -28,9 +28,7 @@ from duequeue import (
 )
 from duequeue.contract.stage import until
 from duequeue.instants import to_millis
-from duequeue.port.remote import OPERATIONS
 from duequeue.server import app_for
-from duequeue.server.port_scopes import _SCOPE_OF
 from duequeue.server.tokens import Scope, TokenFile, new_token
 from tests.fixtures.servers import free_port
 from tests.server.command import serving
@@ -290,28 +288,6 @@ def test_a_drained_server_lets_its_clients_go(tmp_path: Path) -> None:
             until(lambda: "duequeue_waiters 1" in http.get("/metrics").text)
         assert server.terminate() == 0
         assert "graceful shutdown exceeded" not in server.rest()
-
-
-def test_every_operation_has_a_scope() -> None:
-    """A new operation of the port needs `admin` until somebody decides otherwise."""
-    needs_admin = {
-        "burials.delete",
-        "burials.purge",
-        "burials.revive",
-        "burials.revive_all",
-        "cron.install",
-        "cron.look",
-        "cron.pause",
-        "cron.resume",
-        "cron.uninstall",
-        "delete_old",
-        "drop_all",
-        "history.remove_day",
-        "history.remove_rows",
-        "notify",
-    }
-    anybody = {"kinds", "open", "prepare_history"}
-    assert set(OPERATIONS) == set(_SCOPE_OF) | needs_admin | anybody
 
 
 def test_clients_of_another_version_are_refused(http: httpx.Client) -> None:

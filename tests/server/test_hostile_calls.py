@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from duequeue import ManualClock, Queue
-from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.errors import StoreUnavailable
 from duequeue.flows.lease_tokens import HeldLease, _checksum
 from duequeue.port.forecasting import Buckets
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
@@ -66,7 +66,7 @@ def test_arguments_of_the_port_are_checked(
 
 
 def test_a_call_may_claim_a_limited_number_of_messages(http: httpx.Client, name: str) -> None:
-    records = [Record(f"k{number}", b"1", NOW) for number in range(3)]
+    records = [Record(f"k{number}", b"1", 0) for number in range(3)]
     assert call(http, "offer", records, NOW, None, False, queue=name).status_code == OK
     claimed = call(http, "claim", 10**9, NOW, NOW + 1, 7, queue=name)
     assert claimed.status_code == OK
@@ -84,9 +84,6 @@ def test_a_worker_cannot_lease_what_is_due_later(tmp_path: Path, name: str) -> N
         Queue.open(server.url, name, token=worker, clock=clock) as queue,
     ):
         queue.offer("a", 1, datetime.now(UTC) + ahead)
-        with pytest.raises(StoreError, match="clock of the client"):
-            queue.try_poll()
-        clock.advance(-ahead)
         assert queue.try_poll() is None
 
 

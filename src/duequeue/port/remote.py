@@ -6,10 +6,11 @@ arguments in order. Everything is msgpack; a named tuple is an array.
 
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from duequeue.instants import EARLIEST, LATEST
 from duequeue.port.burial_table import BurialTable, StoredBurial
 from duequeue.port.cron_table import CronTable
 from duequeue.port.examining import Examinable, Finding
@@ -27,7 +28,7 @@ class Call(msgspec.Struct, array_like=True):
 
     `sweep_interval` and `history` are what the client opened the queue with. `sender` is the
     client's own name, under which it is not woken by what it did itself. `seconds` is how long the
-    operation may take.
+    operation may take, and `sent_at` when the call was sent by the client's clock.
     """
 
     operation: str
@@ -40,6 +41,7 @@ class Call(msgspec.Struct, array_like=True):
     seconds: float | None = None
     consumes: bool = False
     version: int = VERSION
+    sent_at: Annotated[int, msgspec.Meta(ge=EARLIEST, le=LATEST)] | None = None
 
 
 class WakeUpCall(msgspec.Struct, array_like=True):
@@ -166,5 +168,8 @@ OPERATIONS = {
     "kinds": KINDS,
     "examine": EXAMINE,
 }
+
+# These are not about one queue.
+OF_DATABASE = frozenset({*HISTORY, "kinds", "examine"})
 
 encode = msgspec.msgpack.Encoder().encode

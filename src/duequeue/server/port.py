@@ -22,8 +22,9 @@ from duequeue.process.contact import one_line
 from duequeue.server.examining import examined
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import MSGPACK
-from duequeue.server.port_arguments import check_clock, checked_arguments
-from duequeue.server.port_scopes import check_call, may_create
+from duequeue.server.port_arguments import checked_arguments
+from duequeue.server.port_scopes import believes_clients, check_call, may_create
+from duequeue.server.port_times import client_time
 from duequeue.server.problems import Problem, invalid, undecodable
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Route
@@ -48,10 +49,8 @@ async def call(exchange: Exchange) -> None:
     arguments = checked_arguments(
         operation, _decoded(operation.arguments.decode, bytes(given.arguments))
     )
-    if Scope.ADMIN not in exchange.grant.scopes:
-        check_clock(operation, arguments, to_millis(exchange.service.queues.settings.clock.now()))
     try:
-        result = await _run(exchange, given, operation, arguments)
+        result = await _run_by_our_clock(exchange, given, operation, arguments)
     except StoreUnavailable as error:
         raise Problem(503, "unavailable", one_line(error)) from error
     except StoreError as error:
@@ -91,21 +90,31 @@ async def _wait_for_a_ring(
         gone.cancel()
 
 
+async def _run_by_our_clock(
+    exchange: Exchange, given: Call, operation: remote.Operation, arguments: tuple[Any, ...]
+) -> object:
+    if believes_clients(exchange):
+        return await _run(exchange, given, operation, arguments)
+    now = to_millis(exchange.service.queues.settings.clock.now())
+    time = client_time(operation, arguments, given.sent_at, now)
+    result = await _run(exchange, given, operation, time.ours(operation, arguments))
+    return time.theirs(given.operation, result)
+
+
 async def _run(
     exchange: Exchange, given: Call, operation: remote.Operation, arguments: tuple[Any, ...]
 ) -> object:
     if not given.queue:
         return await _run_on_database(exchange, given, operation, arguments)
-    if given.operation in remote.HISTORY:
-        raise invalid("queue", "the history covers the whole database, so queue must be empty")
+    if given.operation in remote.OF_DATABASE:
+        raise invalid("queue", "this operation is on the whole database, so queue must be empty")
     if given.operation == "count_types":
         return await exchange.service.queues.count_types(given.queue, arguments[1])
     create = may_create(exchange.grant, given.queue)
     queue = await exchange.use(given.queue, given.type_name, create=create)
+    store = await _store(exchange, queue, given)
     if given.operation == "open":
-        await queue.open_port_store(given.sweep_interval, history=given.history)
         return None
-    store = await queue.port_store(given.sweep_interval, history=given.history)
     arguments = _as_ours(queue, given, arguments)
     gone = asyncio.ensure_future(exchange.receive())
     try:
@@ -130,6 +139,14 @@ async def _run(
         with caused_by(given.sender):
             queue.context.announce_answered(answered, arguments[-1])
     return remote.FoundMessage.of(result) if given.operation == "read" else result
+
+
+async def _store(exchange: Exchange, queue: OpenQueue, given: Call) -> Store:
+    if not believes_clients(exchange):
+        return queue.context.store
+    if given.operation == "open":
+        return await queue.open_port_store(given.sweep_interval, history=given.history)
+    return await queue.port_store(given.sweep_interval, history=given.history)
 
 
 async def _run_on_database(

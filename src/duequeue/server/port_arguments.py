@@ -17,12 +17,10 @@ from duequeue.server.problems import invalid, too_large
 
 # How many messages one call may ask for; the client asks again for more.
 MOST_MESSAGES = 10_000
-# How far ahead of the server the clock of a client may be, in milliseconds.
-LARGEST_LEAD = 5 * 60 * 1000
 _INSTANTS = ("now", "due_at", "at")
 # The ends of leases may lie beyond the calendar, but they must fit into every store.
 _ENDS = ("until", "expires_at")
-_FARTHEST = 2**53
+FARTHEST = 2**53
 
 
 def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -33,17 +31,6 @@ def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple
     if "limit" in checked:
         checked["limit"] = min(checked["limit"], MOST_MESSAGES)
     return tuple(checked.values())
-
-
-def check_clock(operation: Operation, arguments: tuple[Any, ...], now: int) -> None:
-    """Raise if a client whose clock is far ahead would lease or drop messages before their time."""
-    given = dict(zip(operation.signature.parameters, arguments, strict=True))
-    if "until" in given and given.get("now", now) > now + LARGEST_LEAD:
-        raise invalid(
-            "now",
-            "the clock of the client is more than 5 minutes ahead of the server's; correct it, "
-            "or use a token with the scope admin",
-        )
 
 
 def _check(name: str, value: Any) -> None:
@@ -100,5 +87,5 @@ def _check_headers(text: str) -> None:
 def _check_number(name: str, number: int) -> None:
     if name in _INSTANTS and not EARLIEST <= number <= LATEST:
         raise invalid(name, f"{name} must lie in the years 1 to 9999 of UTC")
-    if name in _ENDS and abs(number) > _FARTHEST:
+    if name in _ENDS and abs(number) > FARTHEST:
         raise invalid(name, f"{name} is too large")

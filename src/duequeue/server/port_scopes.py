@@ -1,6 +1,11 @@
-"""Which scope each operation of the port needs; one that is not named here needs `admin`."""
+"""Which scope each operation of the port needs; one that is not named here needs `admin`.
+
+A development server believes what its clients say about the time and about the history, so that
+their tests can move a clock. Every other server has a clock and settings of its own.
+"""
 
 from duequeue.port.remote import Call
+from duequeue.server.dev_clock import DevClock
 from duequeue.server.exchange import Exchange
 from duequeue.server.problems import Problem
 from duequeue.server.tokens import Grant, Scope
@@ -29,8 +34,13 @@ _SCOPES = {
     ),
 }
 _SCOPE_OF = {name: scope for scope, names in _SCOPES.items() for name in names}
-# Anybody who may do anything with a queue may open it.
-_ANY_SCOPE = frozenset({"open", "prepare_history"})
+# These make or delete rows by the clock and the settings of their caller.
+_OF_SERVER = frozenset({"delete_old", "notify", "prepare_history"})
+
+
+def believes_clients(exchange: Exchange) -> bool:
+    """Return whether the clocks and settings of clients count here."""
+    return isinstance(exchange.service.queues.settings.clock, DevClock)
 
 
 def may_create(grant: Grant, queue: str) -> bool:
@@ -44,7 +54,9 @@ def check_call(exchange: Exchange, call: Call) -> None:
         raise Problem(403, "forbidden", "this queue belongs to the server itself")
     if call.operation == "kinds":
         return  # the answer has only the queues that the sender may use
-    if call.operation in _ANY_SCOPE:
+    if call.operation in _OF_SERVER and not believes_clients(exchange):
+        raise Problem(403, "forbidden", "the server does this by itself, with its own settings")
+    if call.operation == "open":  # which anybody may who may do anything with a queue
         if not exchange.grant.allows_something(call.queue):
             detail = f"the token allows nothing on the queue {call.queue!r}"
             raise Problem(403, "forbidden", detail)

@@ -100,7 +100,7 @@ class OpenQueue:
         return WakeUps(self.context)
 
     async def port_store(self, sweep_interval: int, *, history: bool) -> Store:
-        """Return the store as a client in Python has opened it."""
+        """Return the store as a client in Python has opened it, if its settings count."""
         found = self._port_stores.get((sweep_interval, history))
         return found or await self.open_port_store(sweep_interval, history=history)
 

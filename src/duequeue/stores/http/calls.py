@@ -1,9 +1,11 @@
 """A call as the body of a request."""
 
+from datetime import UTC, datetime
 from math import isfinite
 
 from msgspec import Raw
 
+from duequeue.instants import to_millis
 from duequeue.port.remote import Call, encode
 from duequeue.stores.http.store import RemoteCall
 
@@ -20,5 +22,6 @@ def body_of(call: RemoteCall, seconds: float, *, consumes: bool) -> bytes:
             *call.opened,
             seconds=seconds if isfinite(seconds) else None,
             consumes=consumes,
+            sent_at=to_millis(datetime.now(UTC)),
         )
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from duequeue.drive.steps import at_once
 from duequeue.errors import InvalidType
 from duequeue.port.burial_table import BurialTable
 from duequeue.port.cron_table import CronTable
@@ -64,6 +65,10 @@ class HttpStore(RemoteOperations):
         call = RemoteCall(self._opened, "read", STORE["read"], (key,))
         found: FoundMessage = yield call
         return found.message
+
+    @at_once
+    def prepare_history(self, now: int) -> None:
+        """Do nothing, because the server makes room itself."""
 
     def announce(self, due_at: int) -> None:
         """Do nothing, because the server knows."""
