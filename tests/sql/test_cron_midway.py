@@ -15,6 +15,10 @@ T = TypeVar("T")
 __all__ = ["node", "open_node"]  # fixtures
 
 
+class Stopped(Exception):
+    """The operation has come as far as it may."""
+
+
 class FailsMidway:
     """A session whose operations fail after so many commands."""
 
@@ -40,7 +44,7 @@ class FailsMidway:
             reply = yield command
             self._commands_left -= 1
             if self._commands_left == 0:
-                raise InterruptedError
+                raise Stopped
 
 
 CHANGES: dict[str, Callable[[Node], object]] = {
@@ -51,7 +55,7 @@ CHANGES: dict[str, Callable[[Node], object]] = {
 }
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("store", ["sqlite", "postgres", "mariadb"], indirect=True)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_an_operation_that_fails_midway_has_changed_nothing(
     node: Node, change: Callable[[Node], object]
@@ -61,7 +65,7 @@ def test_an_operation_that_fails_midway_has_changed_nothing(
     for commands in count(1):
         try:
             change(node._replace(session=FailsMidway(node.session, commands)))
-        except InterruptedError:
+        except Stopped:
             assert node.state() == before
         else:
             break

@@ -128,6 +128,9 @@ def _perform_in_turn(
     except psycopg.Error as error:
         interrupt = interrupt_behind(error, handled)
         if interrupt is None:
+            # The driver may note statements as prepared that the server never prepared, and each
+            # later call on the connection would fail.
+            connection.close()
             raise
         raise interrupt from None
     return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
