@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tests.fire.mutants_of_flows import FLOW_CHANGES
 from tests.fire.mutants_of_stores import MEMORY_CHANGES, SQL_CHANGES
+from tests.fire.mutants_of_transactions import TRANSACTION_CHANGES
 from tests.fire.violations import Broken
 
 SQL = ("sqlite", "postgres")
@@ -16,6 +17,8 @@ ALL = ("memory", *SQL)
 # What all stores share needs no second server to be found.
 FLOWS = ("memory", "sqlite")
 SHARED = ("sqlite",)
+# Each dialect has transactions of its own.
+DIALECTS = (*SQL, "mariadb")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,19 @@ MUTANTS: Mapping[str, Mutant] = {
     "the mark ignores offers": Mutant(Broken.ORDER, "alone", SQL),
     "cron forgets its ticks": Mutant(Broken.TICK_DOUBLED, "crons", SQL),
     "an ack without history": Mutant(Broken.HISTORY, "history", SQL),
+    # Transactions in the middle of which a statement fails.
+    "an error commits": Mutant(Broken.BURIAL, "failing statements", ("sqlite", "mariadb")),
+    "an error leaves the transaction open": Mutant(
+        Broken.BURIAL, "failing statements", ("mariadb",)
+    ),
+    "each statement commits": Mutant(Broken.BURIAL, "failing statements", DIALECTS),
+    "a settlement is several transactions": Mutant(Broken.BURIAL, "failing statements", DIALECTS),
+    "a revival is several transactions": Mutant(
+        Broken.CAME_BACK, "failing statements", ("postgres", "mariadb")
+    ),
+    "a row of history commits before its removal": Mutant(
+        Broken.HISTORY, "failing statements", ("mariadb",)
+    ),
     # The flows, which all stores share.
     "ack always says yes": Mutant(Broken.TWO_ACKS, "settling", FLOWS),
     "ack_many acks one": Mutant(Broken.CAME_BACK, "settling", FLOWS),
@@ -72,9 +88,8 @@ MUTANTS: Mapping[str, Mutant] = {
 
 def apply(name: str) -> None:
     """Break the program in this process."""
-    changes: list[Callable[[], None]] = [
-        every[name] for every in (SQL_CHANGES, MEMORY_CHANGES, FLOW_CHANGES) if name in every
-    ]
+    groups = (SQL_CHANGES, MEMORY_CHANGES, TRANSACTION_CHANGES, FLOW_CHANGES)
+    changes: list[Callable[[], None]] = [every[name] for every in groups if name in every]
     if not changes:
         raise LookupError(f"no mutant is called {name!r}")
     for change in changes:

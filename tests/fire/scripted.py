@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from duequeue import CronHandle, ManualClock, Queue
 from duequeue.consumer.consumer import Consumer
@@ -20,6 +21,8 @@ from tests.fire.entries import Call
 from tests.fire.handler_runs import Runs
 from tests.fire.recorder import Recorder
 from tests.fire.walking import walk_alone
+from tests.fixtures.failing import interruption
+from tests.fixtures.injecting import allow_injections, injected
 
 PAUSE = 0.01
 GRACE = timedelta(seconds=30)
@@ -43,6 +46,7 @@ class Scripted:
         self._callers: dict[str, Caller] = {}
         self._consumers: dict[str, Consuming] = {}
         self._crons: dict[str, CronHandle] = {}
+        self._fails_at = -1
 
     def obey(self, order: str) -> Callable[..., Any]:
         """Return the method for an order."""
@@ -81,7 +85,17 @@ class Scripted:
         caller = self._callers[actor]
         if made.do in {"ack", "extend", "release", "bury"} and made.delivery not in caller.held:
             return None
-        return caller.call(made)
+        fails_at, self._fails_at = self._fails_at, -1
+        with injected(interruption(self._settings.url), fails_at):
+            return caller.call(made)
+
+    def allow_failures(self) -> None:
+        """Let statements fail on the connections that are opened from now on."""
+        allow_injections(pytest.MonkeyPatch())
+
+    def fail(self, actor: str, number: int) -> None:  # noqa: ARG002 - each order names its actor
+        """Let a statement fail before that one of the next call, if the store has statements."""
+        self._fails_at = number
 
     def walk(self, actor: str, calls: int, seed: int) -> None:
         """Make random calls, alone on the queue."""

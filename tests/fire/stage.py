@@ -60,14 +60,18 @@ class Stage:
         self.players: list[Player] = []
         self._recorder = recorder
 
-    def player(self, name: str, queue: str = QUEUE, poll_interval: int = 300) -> Player:
-        """Let an actor appear."""
+    def player(
+        self, name: str, queue: str = QUEUE, poll_interval: int = 300, *, fails: bool = False
+    ) -> Player:
+        """Let an actor appear, whose statements may fail if it `fails`."""
         if self._shared or not self._crew.hands:
             hand = self._crew.start()
             hand.await_ready()
         else:
             (hand,) = self._crew.hands.values()
         hand.order("move", to=self.now)
+        if fails:
+            hand.order("allow_failures")
         self.players.append(Player(self, hand, name, queue, poll_interval))
         return self.players[-1]
 

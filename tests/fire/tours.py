@@ -11,6 +11,8 @@ from tests.fire.entries import Call
 from tests.fire.stage import LEASE, PERIOD, Player, Stage, stage_on
 
 ALONE_CALLS = 600
+# A settlement with a history takes fewer, on every store.
+STATEMENTS = 12
 RARELY = 3_600_000  # so that no regular look makes up for a message that was overlooked
 
 
@@ -133,6 +135,24 @@ def history(stage: Stage) -> None:
     stage.finish(actor)
 
 
+def failing_statements(stage: Stage) -> None:
+    """In each call that is several statements, each of them fails in turn."""
+    actor = stage.player("only", fails=True)
+    for number in range(STATEMENTS):
+        for do in ("ack", "bury", "drop"):
+            key = f"{do}-{number}"
+            actor.offer(key, "a")
+            held = actor.receive(key) if do != "drop" else ""
+            actor.order("fail", number=number)
+            actor.settle(do, held) if held else actor.call(Call("drop", key))
+        actor.offer("revived", str(number))
+        actor.settle("bury", actor.receive("revived"))
+        actor.order("fail", number=number)
+        actor.call(Call("revive", "revived", due=stage.now))
+        actor.settle("ack", actor.receive("revived"))
+    stage.finish(actor)
+
+
 def alone(stage: Stage) -> None:
     """One actor makes random calls, all of whose answers are known."""
     walker = stage.player("walker", poll_interval=RARELY)
@@ -211,6 +231,7 @@ def crons(stage: Stage) -> None:
 TOURS: Mapping[str, Callable[[Stage], None]] = {
     "settling": settling,
     "history": history,
+    "failing statements": failing_statements,
     "alone": alone,
     "killed producer": killed_producer,
     "killed consumer": killed_consumer,
@@ -218,11 +239,12 @@ TOURS: Mapping[str, Callable[[Stage], None]] = {
     "stopped consumer": stopped_consumer,
     "crons": crons,
 }
+KEEP_HISTORY = frozenset({"history", "failing statements"})
 # The memory store ends with its process.
 NEED_TWO_PROCESSES = frozenset({"killed producer", "killed consumer"})
 
 
 def take_tour(name: str, url: str, folder: Path, mutant: str = "") -> None:
     """Run a tour, which leaves its logs in the folder."""
-    with stage_on(url, folder, mutant=mutant, history=name == "history") as stage:
+    with stage_on(url, folder, mutant=mutant, history=name in KEEP_HISTORY) as stage:
         TOURS[name](stage)
