@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from duequeue.cli.exit_codes import ExitCode
+from duequeue.cli.log_set_up import print_error
 from duequeue.cli.opening import NothingFound
 from duequeue.cli.parsing import parser_for
 from duequeue.errors import DueQueueError, StoreUnavailable
@@ -32,5 +33,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(reason: object, status: ExitCode) -> int:
     """Print the reason on one line."""
-    print(f"duequeue: {' '.join(str(reason).split())}", file=sys.stderr)
+    print_error(" ".join(str(reason).split()))
     return status

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duequeue.cli.address import add_url
 from duequeue.cli.durations import duration
 from duequeue.cli.exit_codes import ExitCode
-from duequeue.cli.log_set_up import LOG_LEVELS, set_up_log
+from duequeue.cli.log_set_up import add_log_options, set_up_log
 from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
 from duequeue.clock import SystemClock
 from duequeue.errors import InvalidArgument, MissingExtra
@@ -46,14 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
     )
-    parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
-    )
+    add_log_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Check the arguments, and push until the process is stopped."""
+    set_up_log(given.log_level, given.log_format)
     if given.url.lower().startswith("http"):
         raise InvalidArgument(
             "url",
@@ -80,7 +79,6 @@ def run(given: argparse.Namespace) -> int:
         history=bool(keep),
         retention=Retention(history=keep) if keep else None,
     )
-    set_up_log(given.log_level)
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_push(settings, store))

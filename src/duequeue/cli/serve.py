@@ -7,7 +7,7 @@ from datetime import timedelta
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.config import FILE
 from duequeue.cli.durations import duration
-from duequeue.cli.log_set_up import LOG_LEVELS
+from duequeue.cli.log_set_up import add_log_options
 from duequeue.cli.push_options import add_push_options
 from duequeue.cli.token import TOKEN_FILE_VARIABLE
 from duequeue.errors import MissingExtra
@@ -104,9 +104,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         "5s, or 0 with --dev)",
     )
     parser.add_argument("--access-log", action="store_true", help="log each request")
-    parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
-    )
+    add_log_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -26,11 +26,11 @@ DEV_URL = "memory:duequeue-dev"
 
 def serve_until_stopped(given: argparse.Namespace) -> None:
     """Serve with the arguments of the command."""
+    set_up_log(given.log_level, given.log_format)
     certificate = _certificate(given)
     access, token = _access(given)
     push = push_settings(given)
     service = Service(_settings(given), access, Limits(), push if given.push else None)
-    set_up_log(given.log_level)
     raise_file_limit()
 
     def on_listening(address: str) -> None:

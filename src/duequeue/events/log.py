@@ -37,23 +37,26 @@ def log_events(queue: Observable) -> Callable[[], None]:
     Ordinary events are logged at DEBUG, failures at INFO. Each record has the event's fields in
     `record.duequeue`.
     """
-    return queue.events.subscribe(_log)
+    return queue.events.subscribe(log_event)
 
 
-def _log(event: Event) -> None:
-    level = _level(event)
+def log_event(event: Event, handled: int = logging.DEBUG) -> None:
+    """Log an event; `handled` is the level for messages that were handled without failure."""
+    level = _level(event, handled)
     if logger.isEnabledFor(level):
         shown = _fields(event)
         text = " ".join(f"{name}={value!r}" for name, value in shown.items() if name != "event")
         logger.log(level, "%s %s", shown["event"], text, extra={"duequeue": shown})
 
 
-def _level(event: Event) -> int:
+def _level(event: Event, handled: int) -> int:
     match event:
         case Buried() | Expired() | LeaseLost() | StoreFailed():
             return logging.INFO
         case Handled(error=error) if error is not None:
             return logging.INFO
+        case Handled():
+            return handled
         case _:
             return logging.DEBUG
 

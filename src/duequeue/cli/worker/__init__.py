@@ -6,7 +6,7 @@ from functools import partial
 
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.durations import backoff, duration
-from duequeue.cli.log_set_up import LOG_LEVELS
+from duequeue.cli.log_set_up import add_log_options
 from duequeue.cli.worker.alone import prepared, work_alone
 from duequeue.cli.worker.crew import work_together
 from duequeue.cli.worker.settings import WorkerSettings
@@ -101,8 +101,11 @@ def _add_process(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long handlers may go on after the first signal (default: 30s)",
     )
+    add_log_options(parser)
     parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="info", help="what to log (default: info)"
+        "--log-events",
+        action="store_true",
+        help="log each handled message at level INFO, and polls and offers at level DEBUG",
     )
     parser.add_argument("--quiet", action="store_true", help="print no status line")
     parser.add_argument(
@@ -137,6 +140,8 @@ def run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         history=given.history,
         grace=given.grace,
         log_level=given.log_level,
+        log_format=given.log_format,
+        log_events=given.log_events,
         quiet=given.quiet,
         health=given.health_port,
     )

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from datetime import timedelta
 from time import monotonic
 
+from duequeue.cli.log_set_up import print_error, set_up_log
 from duequeue.cli.stop_requests import StopRequest, StopRequests, listening_to_signals
-from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.django_support import set_up_django
 from duequeue.cli.worker.health import STARTING, health_endpoint, problem_of
@@ -19,6 +19,9 @@ from duequeue.cli.worker.serving import RunningConsumer, running_consumers
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Counter, Report, Tally
+from duequeue.cli.worker.terminals import terminal_of
+from duequeue.events.events import Event, Listener
+from duequeue.events.log import log_event
 
 REPORT_SECONDS = 0.5
 STOPPING_REPORT_SECONDS = 0.05
@@ -28,17 +31,14 @@ HARD_STOP_SECONDS = 5.0
 
 def prepared(settings: WorkerSettings) -> list[Service]:
     """Set up the log and Django, and import the handlers."""
-    logging.basicConfig(
-        level=settings.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    set_up_log(settings.log_level, settings.log_format)
     set_up_django()
     return find_services(settings)
 
 
 def work_alone(settings: WorkerSettings, services: list[Service]) -> int:
     """Consume in this process, with a status line."""
-    terminal = Terminal(sys.stderr, quiet=settings.quiet)
+    terminal = terminal_of(settings)
     last = Report(Tally(), STARTING)
 
     def report(new: Report) -> None:
@@ -54,21 +54,22 @@ def work_alone(settings: WorkerSettings, services: list[Service]) -> int:
         names = queue_names(services)
         terminal.print(f"consuming {names} at {addresses(services)}")
         status = Status(names, terminal)
-        status.finish(consume(services, settings.grace, signals, report))
+        status.finish(consume(settings, services, signals, report))
     return 0
 
 
 def consume(
+    settings: WorkerSettings,
     services: list[Service],
-    grace: timedelta,
     requests: StopRequests,
     report: Callable[[Report], None],
 ) -> Tally:
     """Consume until asked to stop, and return the final counts."""
     counter = Counter()
+    listener = _also_logging(counter) if settings.log_events else counter
     with ExitStack() as started:
         consumers, request = start_unless_stopped(
-            lambda: started.enter_context(running_consumers(services, counter)), requests
+            lambda: started.enter_context(running_consumers(services, listener)), requests
         )
         if consumers is not None:
 
@@ -76,8 +77,16 @@ def consume(
                 tally = counter.tally(consumers.in_hand)
                 report(Report(tally, problem_of(consumers, services)))
 
-            _run_until_stopped(consumers, requests, request, grace, report_now)
+            _run_until_stopped(consumers, requests, request, settings.grace, report_now)
     return counter.tally(0)
+
+
+def _also_logging(listener: Listener) -> Listener:
+    def listen(event: Event) -> None:
+        listener(event)
+        log_event(event, handled=logging.INFO)
+
+    return listen
 
 
 def _run_until_stopped(
@@ -110,8 +119,7 @@ def _stop(consumer: RunningConsumer, grace: timedelta) -> threading.Thread:
 
 def _exit_now() -> None:
     """End a process whose handlers keep it from stopping."""
-    words = "duequeue: a handler cannot be stopped, so its messages wait for their leases to end"
-    print(words, file=sys.stderr)
+    print_error("a handler cannot be stopped, so its messages wait for their leases to end")
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)

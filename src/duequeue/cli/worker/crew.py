@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from duequeue.backoff import Backoff
+from duequeue.cli.log_set_up import print_error
 from duequeue.cli.stop_requests import (
     Signals,
     SignalsAndParent,
@@ -19,7 +20,6 @@ from duequeue.cli.stop_requests import (
     listening_to_signals,
     signals_blocked,
 )
-from duequeue.cli.terminal import Terminal
 from duequeue.cli.worker.alone import HARD_STOP_SECONDS, REPORT_SECONDS, consume, prepared
 from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.health import STARTING, health_endpoint
@@ -27,6 +27,7 @@ from duequeue.cli.worker.services import Service, addresses, queue_names
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Report, Tally
+from duequeue.cli.worker.terminals import terminal_of
 from duequeue.errors import DueQueueError
 from duequeue.queue import open_queue
 
@@ -41,7 +42,7 @@ _spawn = multiprocessing.get_context("spawn")
 
 def work_together(settings: WorkerSettings, services: list[Service], processes: int) -> int:
     """Consume in several processes, with one status line."""
-    terminal = Terminal(sys.stderr, quiet=settings.quiet)
+    terminal = terminal_of(settings)
     workers: WorkerProcesses | None = None
 
     def problem() -> str:
@@ -165,7 +166,7 @@ class WorkerProcesses:
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE_SECONDS else 0
         pause = PAUSES.delay(self._short_lives) if self._short_lives else timedelta(0)
         self._starts_at.append(monotonic() + pause.total_seconds())
-        print(f"duequeue: process {pid} exited with {code} and is replaced", file=sys.stderr)
+        print_error(f"process {pid} exited with {code} and is replaced")
 
 
 def _start(settings: WorkerSettings) -> WorkerProcess:
@@ -197,11 +198,12 @@ def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
         with suppress(OSError):  # the parent is gone, which counts as a stop request
             parent.send(new)
 
-    terminal = Terminal(sys.stderr, quiet=settings.quiet)
+    terminal = terminal_of(settings)
     with listening_to_signals() as signals, terminal.shared():
         try:
             requests = SignalsAndParent(signals, parent)
-            last = consume(prepared(settings), settings.grace, requests, report)
+            last = consume(settings, prepared(settings), requests, report)
         except (DueQueueError, ValueError) as error:
-            sys.exit(f"duequeue: {error}")
+            print_error(str(error))
+            sys.exit(1)
         report(Report(last))

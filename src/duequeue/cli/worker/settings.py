@@ -25,6 +25,8 @@ class WorkerSettings:
     history: bool | None
     grace: timedelta
     log_level: str
+    log_format: str
+    log_events: bool
     quiet: bool
     health: tuple[str, int] | None
 
