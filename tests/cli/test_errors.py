@@ -61,6 +61,30 @@ def test_an_unknown_scheme_and_a_url_as_a_word(bare: DueQueue) -> None:
     assert SECRET not in extra.err
 
 
+@pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError])
+def test_a_mistake_of_ours_is_shown_as_one(
+    bare: DueQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: type[Exception],
+) -> None:
+    def fail(_: object) -> int:
+        raise kind("of ours")
+
+    monkeypatch.setattr("duequeue.cli.verbs.completion.run", fail)
+    assert bare("completion", "bash")[:2] == (1, "")
+    (record,) = caplog.records
+    assert "mistake in DueQueue" in record.message
+    assert record.exc_info is not None
+    assert record.exc_info[0] is kind
+
+
+def test_a_refused_argument_is_one_line(bare: DueQueue) -> None:
+    ran = bare("offer", "a" * 201, "1", "--queue", "orders", "--url", "memory:")
+    assert_one_line(ran, 1)
+    assert ran.err.startswith("duequeue: key")
+
+
 def test_a_missing_driver(tmp_path: Path) -> None:
     (tmp_path / "psycopg.py").write_text("raise ImportError('not here')")
     ran = subprocess.run(

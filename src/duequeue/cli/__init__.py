@@ -1,5 +1,6 @@
 """The `duequeue` command; each of its commands has its own module, which is imported if it runs."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -10,10 +11,20 @@ from duequeue.cli.opening import NothingFound
 from duequeue.cli.parsing import parser_for
 from duequeue.errors import DueQueueError, StoreUnavailable
 
+logger = logging.getLogger("duequeue.cli")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _run(words)
+    except Exception:
+        logger.exception("this is a mistake in DueQueue, not in the command; please report it")
+        return ExitCode.FAILED
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         given = parser_for(words[:1]).parse_args(words)
         status: int = given.run(given)
@@ -26,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error, ExitCode.NOTHING_FOUND)
     except StoreUnavailable as error:
         return _failed(error, ExitCode.UNAVAILABLE)
-    except (DueQueueError, ValueError) as error:
+    except DueQueueError as error:
         return _failed(error, ExitCode.FAILED)
     return status
 

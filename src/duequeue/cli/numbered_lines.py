@@ -15,7 +15,7 @@ from duequeue.message import checked_key, checked_payload, checked_type_name
 NAMES = {"key", "type", "due_at", "payload", "payload_b64", "headers", "expires_at"}
 
 
-class BadLine(ValueError):
+class BadLine(Exception):
     """A line that is not a message."""
 
     def __init__(self, number: int, reason: object) -> None:
@@ -40,7 +40,7 @@ def lines_of(source: Iterable[bytes], skip: int) -> Iterator[Line]:
         if number > skip and text.strip():
             try:
                 yield _line(number, text)
-            except (ValueError, TypeError) as error:
+            except (InvalidArgument, InvalidType, msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise BadLine(number, error) from error
 
 
@@ -76,6 +76,9 @@ def _instant(found: dict[str, Any], name: str) -> datetime | None:
         return None
     if not isinstance(text, str):
         raise InvalidType(name, "must be a string such as 2026-11-18T07:00:00Z")
-    at = datetime.fromisoformat(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(name, f"must be like 2026-11-18T07:00:00Z, not {text!r}") from None
     to_millis(at, name)
     return at

@@ -11,7 +11,7 @@ import msgspec
 from duequeue.backends import is_server, server_requests
 from duequeue.cli.opening import NothingFound, Place
 from duequeue.clock import SystemClock
-from duequeue.errors import InvalidArgument, MissingExtra, StoreUnavailable
+from duequeue.errors import InvalidArgument, MissingExtra, StoreError, StoreUnavailable
 
 _NOT_FOUND, _UNAVAILABLE, _FIRST_ERROR = 404, 503, 400
 
@@ -118,4 +118,6 @@ def _read(status: int, content: bytes) -> Any:
         raise NothingFound(words)
     if status >= _UNAVAILABLE:
         raise StoreUnavailable(words)
-    raise InvalidArgument(problem.get("argument", "request"), text=words)
+    if "argument" in problem:
+        raise InvalidArgument(problem["argument"], text=words)
+    raise StoreError(words)

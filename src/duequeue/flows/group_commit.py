@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Protocol
 
 from duequeue.drive.actions import Apart, Flow, Listen
-from duequeue.errors import StoreError
+from duequeue.errors import InvalidArgument, StoreError
 from duequeue.message import OfferOutcome
 from duequeue.port.store import Record
 from duequeue.wakeups.bell import Bell
@@ -157,7 +157,7 @@ def _store_group(
     outcomes: list[OfferOutcome] = []
     try:
         outcomes = yield from store([offer.record for offer in group], hurried=True)
-    except StoreError:
+    except (StoreError, InvalidArgument):  # which a server refuses
         pass  # one bad record must not fail the others, so each member offers again by itself
     finally:
         group_commit.finish(group, outcomes)

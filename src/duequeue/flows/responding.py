@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from duequeue.clock import ManualClock
 from duequeue.drive.actions import Flow, Listen
 from duequeue.drive.retrying import retrying
-from duequeue.errors import InvalidArgument, NotAnswered, UndecodablePayload
+from duequeue.errors import InvalidArgument, InvalidType, NotAnswered, UndecodablePayload
 from duequeue.flows.arguments import DEFAULT, keep_millis
 from duequeue.flows.context import Context
 from duequeue.instants import nearest_instant, timeout_millis
@@ -48,8 +48,9 @@ def encoded_response(context: Context[T], key: str, response: object) -> bytes:
     try:
         data = context.response_codec.encode(response)
     except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"the response to {key!r} cannot be encoded: {error}") from error
+        kind = InvalidType if isinstance(error, TypeError) else InvalidArgument
+        text = f"the response to {key!r} cannot be encoded: {error}"
+        raise kind("response", text=text) from error
     return checked_payload(data, key, "response")
 
 

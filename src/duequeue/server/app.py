@@ -9,7 +9,6 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from traceback import format_tb
 from typing import Any
 from urllib.parse import quote
 
@@ -40,6 +39,7 @@ from duequeue.server.counting import Counting
 from duequeue.server.cron_keeper import CronKeeper
 from duequeue.server.endpoints import EndpointKeeper
 from duequeue.server.exchange import ClientGone, Exchange, Receive, Scoped, Send
+from duequeue.server.failures import traceback_of
 from duequeue.server.limits import Limits
 from duequeue.server.live import Live
 from duequeue.server.metrics import Meter
@@ -213,17 +213,17 @@ class Service:
     async def _refuse(self, exchange: Exchange, error: Exception) -> None:
         problem = problem_of(error)
         if problem.status >= SERVER_FAILED and not self.watch.is_lost(problem):
-            cause = error.__cause__ or error
-            # The text of an error may quote a payload, so only its place is logged.
-            logger.warning(
-                "request %s failed: %s: %s %s",
-                exchange.request_id,
-                type(cause).__name__,
-                cause if problem.kind == "misconfigured" else problem.detail,
-                "".join(format_tb(error.__traceback__)) if problem.kind == "internal" else "",
-            )
+            self._log(exchange.request_id, problem, error)
         if not exchange.started:
             await exchange.refuse(problem)
+
+    def _log(self, request_id: str, problem: Problem, error: Exception) -> None:
+        cause = error.__cause__ or error
+        if problem.kind == "internal":
+            logger.error("request %s failed:\n%s", request_id, traceback_of(error))
+            return
+        words = cause if problem.kind == "misconfigured" else problem.detail
+        logger.warning("request %s failed: %s: %s", request_id, type(cause).__name__, words)
 
 
 def _raw_path(scope: Scoped) -> bytes:

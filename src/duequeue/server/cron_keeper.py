@@ -19,7 +19,9 @@ from duequeue.errors import DueQueueError
 from duequeue.queue_names import CRONS_OF_SERVICE
 from duequeue.server import wire
 from duequeue.server.cron_schedules import options_of, schedule_of
+from duequeue.server.failures import traceback_of
 from duequeue.server.payloads import JSON, value_to_stored
+from duequeue.server.problems import Problem
 from duequeue.server.queues import OpenQueue, Queues
 
 logger = logging.getLogger("duequeue.server")
@@ -117,8 +119,11 @@ class CronKeeper:
             async with self._queues.using(queue_name, JSON) as queue:
                 handle = await self._install(queue, name, definition)
                 await self._keep(key, Running(data, definition, handle, queue))
-        except (ValueError, TypeError, DueQueueError) as error:
+        except (Problem, msgspec.DecodeError, DueQueueError) as error:
             logger.warning("cron %r of queue %r cannot run: %s", name, queue_name, error)
+        except Exception as error:  # noqa: BLE001 - the other crons still run
+            words = traceback_of(error)
+            logger.error("cron %r of queue %r cannot run:\n%s", name, queue_name, words)  # noqa: TRY400 - without its text
 
     async def _install(
         self, queue: OpenQueue, name: str, definition: wire.CronDefinition

@@ -9,13 +9,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from duequeue.server import problems
 from duequeue.server.access import check_scope
 from duequeue.server.formats import JSON, Format, accepted_format, format_of
 from duequeue.server.payloads import JSON as JSON_TYPE
-from duequeue.server.problems import Problem, invalid, malformed, too_large, undecodable
+from duequeue.server.problems import (
+    UNREADABLE,
+    Problem,
+    invalid,
+    malformed,
+    too_large,
+    undecodable,
+)
 from duequeue.server.times import read_instant
 from duequeue.server.tokens import Grant, Scope
 
@@ -206,7 +211,7 @@ class Exchange:
         form = self.request_format
         try:
             return form.decode(body or form.encode({}), kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise undecodable(error) from None
 
     async def answer(self, value: object, status: int = 200, form: Format = JSON) -> None:

@@ -4,16 +4,23 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from duequeue.errors import DueQueueError, PayloadTooLarge
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.arguments import expiry_millis
 from duequeue.headers import encode_headers
 from duequeue.instants import due_millis
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.server import wire
-from duequeue.server.exchange import NDJSON, Exchange, read_flag
+from duequeue.server.exchange import NDJSON, ClientGone, Exchange, read_flag
 from duequeue.server.parameters import DELAY, DUE_AT, HOT_TYPES, KEY, QUEUE, TYPE
 from duequeue.server.payloads import body_to_stored, to_stored
-from duequeue.server.problems import Problem, invalid, problem_of, too_large, undecodable
+from duequeue.server.problems import (
+    UNREADABLE,
+    Problem,
+    invalid,
+    problem_of,
+    too_large,
+    undecodable,
+)
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import read_due, read_due_text, read_expiry
@@ -109,7 +116,7 @@ async def _offer_many(
 ) -> list[wire.Outcome]:
     try:
         outcomes = await queue.queue.offer_batch(messages)
-    except (ValueError, TypeError) as error:
+    except (InvalidArgument, InvalidType) as error:
         raise _problem_in(messages, queue.context.now(), place) or error from None
     return [outcome.value for outcome in outcomes]
 
@@ -123,7 +130,7 @@ def _problem_in(messages: Sequence[Message[bytes]], now: int, place: str) -> Pro
             encode_headers(message.headers)
             if message.expires is not None:
                 expiry_millis(message.expires, due_at, now)
-        except (ValueError, TypeError, PayloadTooLarge) as error:
+        except (InvalidArgument, InvalidType) as error:
             problem = problem_of(error)
             problem.argument = place.format(number) + (problem.argument or "")
             return problem
@@ -149,7 +156,9 @@ async def _offer_stream(exchange: Exchange) -> None:
                 messages, numbers, size = [], [], 0
         if messages:
             outcomes += await _offer_chunk(queue, messages, numbers)
-    except (Problem, DueQueueError, ValueError, TypeError) as error:
+    except ClientGone:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever failed, the client hears how far it came
         problem = problem_of(error)
         problem.offered = len(outcomes)
         raise problem from (None if problem is error else error)
@@ -172,7 +181,7 @@ def _line_message(line: bytes, type_name: str, number: int) -> Message[bytes]:
     place = f"line {number}"
     try:
         return _message(_decode_line(line), type_name, f"{place}.")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise undecodable(error, place) from None
 
 

@@ -5,7 +5,6 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from traceback import format_tb
 from typing import Any
 
 from duequeue.errors import DueQueueError
@@ -14,6 +13,7 @@ from duequeue.flows.listing import selection_of, still_matches
 from duequeue.instants import instant_text
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
+from duequeue.server.failures import traceback_of
 from duequeue.server.problems import not_found
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Parameter, Route
@@ -83,9 +83,7 @@ class Operation:
         except DueQueueError as error:
             self._error = f"the store failed: {type(error).__name__}"
         except Exception as error:  # noqa: BLE001 - reported by the operation
-            # Its text may quote a payload, so only its place is logged.
-            places = "".join(format_tb(error.__traceback__))
-            logger.warning("operation %s failed: %s %s", self.id, type(error).__name__, places)
+            logger.error("operation %s failed:\n%s", self.id, traceback_of(error))  # noqa: TRY400 - without its text
             self._error = "the server failed; its log has the id of the operation"
         finally:
             self.queue.users -= 1

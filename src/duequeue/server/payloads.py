@@ -16,7 +16,7 @@ from duequeue.payloads.json_bytes import encode_json
 from duequeue.payloads.stored_bytes import CheckedBytes
 from duequeue.server.formats import JSON as JSON_FORMAT
 from duequeue.server.formats import Format
-from duequeue.server.problems import invalid
+from duequeue.server.problems import UNREADABLE, invalid
 
 JSON, TEXT, BYTES = "json", "text", "bytes"
 
@@ -60,7 +60,7 @@ def body_to_stored(body: bytes, type_name: str) -> bytes:
         return _checked(body, type_name, "")
     try:
         return encode_json(_decode_json(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         raise invalid("payload", "payload is not valid JSON, which the queue requires") from None
 
 
@@ -82,7 +82,7 @@ def to_wire(
             return form.binary(data)
     try:
         return form.raw_json(data), UNSET
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return form.binary(data)
 
 

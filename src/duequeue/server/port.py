@@ -25,7 +25,7 @@ from duequeue.server.formats import MSGPACK
 from duequeue.server.port_arguments import checked_arguments
 from duequeue.server.port_scopes import believes_clients, check_call, may_create
 from duequeue.server.port_times import client_time
-from duequeue.server.problems import Problem, invalid, undecodable
+from duequeue.server.problems import UNREADABLE, Problem, invalid, undecodable
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Route
 from duequeue.server.tokens import Scope
@@ -247,7 +247,7 @@ def _as_ours(queue: OpenQueue, given: Call, arguments: tuple[Any, ...]) -> tuple
 def _decoded(decode: Callable[[bytes], Any], data: bytes) -> Any:
     try:
         return decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise undecodable(error) from None
 
 

@@ -8,6 +8,8 @@ import msgspec
 
 from duequeue.errors import (
     DueQueueError,
+    InvalidArgument,
+    InvalidType,
     MissingExtra,
     PayloadTooLarge,
     QueueClosed,
@@ -24,12 +26,13 @@ _ARGUMENTS = {
     "name": "queue",
     "prefix": "key_prefix",
 }
-_FIRST_WORD = re.compile(r"([a-z_]+)\b")
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
 # The end of a text such as "lease must be at least one millisecond, not datetime.timedelta(0)".
 _VALUE_OF_PYTHON = re.compile(r", (?:not|but it is) datetime\.(?:datetime|timedelta)\(.*\)$")
 _UNKNOWN_FIELD = re.compile(r"unknown field `([^`]*)`")
 _MISSING_FIELD = re.compile(r"missing required field `([^`]*)`")
+# What reading a body raises.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class ProblemDetails(msgspec.Struct, omit_defaults=True):
@@ -119,6 +122,8 @@ def undecodable(error: Exception, inside: str = "") -> Problem:
     """Return the problem of a body that is not JSON or msgpack, or has the wrong fields."""
     if isinstance(error, UnicodeDecodeError):
         return malformed(f"{inside or 'the body'} is not valid UTF-8")
+    if isinstance(error, RecursionError):
+        return malformed(f"{inside or 'the body'} is nested too deeply")
     text = str(error)
     if not isinstance(error, msgspec.ValidationError):
         return malformed(f"{inside or 'the body'} cannot be read: {text}")
@@ -132,17 +137,17 @@ def undecodable(error: Exception, inside: str = "") -> Problem:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that an error of the library stands for."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, PayloadTooLarge):
-        return too_large(str(error), "payload")
-    if isinstance(error, RecursionError):
-        return malformed("the body is nested too deeply")
-    if isinstance(error, ValueError | TypeError):
-        text = _VALUE_OF_PYTHON.sub("", str(error))
-        return invalid(_argument_in(text), text)
-    return _failure(error)
+    """Return the problem that an error stands for; what nobody has foreseen is a failure."""
+    match error:
+        case Problem():
+            return error
+        case PayloadTooLarge():
+            return too_large(str(error), error.argument)
+        case InvalidArgument() | InvalidType():
+            argument = _ARGUMENTS.get(error.argument, error.argument)
+            return invalid(argument, _VALUE_OF_PYTHON.sub("", str(error)))
+        case _:
+            return _failure(error)
 
 
 def _failure(error: Exception) -> Problem:
@@ -157,10 +162,3 @@ def _failure(error: Exception) -> Problem:
             return Problem(500, "store-error", "the store refused the operation")
         case _:
             return Problem(500, "internal", "the server failed; its log has the request id")
-
-
-def _argument_in(text: str) -> str:
-    """Return the argument that an error of the library begins with."""
-    found = _FIRST_WORD.match(text)
-    word = found[1] if found else "body"
-    return _ARGUMENTS.get(word, word)

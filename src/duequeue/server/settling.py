@@ -5,7 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import InvalidArgument, StoreUnavailable
 from duequeue.flows.arguments import delay_millis, keep_millis
 from duequeue.flows.context import Context
 from duequeue.flows.lease_tokens import HeldLease, held_lease
@@ -95,7 +95,7 @@ def _check_tokens(named: list[tuple[str, str]], most: int) -> None:
 def _held(token: str, kind: str, place: str) -> HeldLease:
     try:
         return held_lease(token, kind, place)
-    except ValueError as error:
+    except InvalidArgument as error:
         raise invalid(place, str(error)) from None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta
 
 from duequeue.durations import parse_duration
+from duequeue.errors import InvalidArgument
 from duequeue.instants import from_millis, instant_text
 from duequeue.server.problems import invalid
 
@@ -51,7 +52,7 @@ def read_duration(given: str | float, argument: str) -> timedelta:
     try:
         text = given if isinstance(given, str) else f"{given:f}"
         found = parse_duration(text)
-    except ValueError as error:
+    except InvalidArgument as error:
         raise invalid(argument, f"{argument}: {error}") from None
     if found < timedelta(0):
         raise invalid(argument, f"{argument} must not be negative")
@@ -90,5 +91,5 @@ def read_expiry(
         return read_duration(given, argument)
     try:
         return parse_duration(given)
-    except ValueError:
+    except InvalidArgument:
         return read_instant(given, argument)

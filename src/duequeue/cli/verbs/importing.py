@@ -55,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Offer the messages."""
+    try:
+        return _import(given)
+    except BadLine as error:
+        raise InvalidArgument("file", text=str(error)) from error
+
+
+def _import(given: argparse.Namespace) -> int:
     place = place_of(given)
     found = existing_queues(place)
     name = queue_name(given, found or [])

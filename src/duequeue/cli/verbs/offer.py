@@ -108,7 +108,7 @@ def _of_queue(codec: Codec[Any], types: set[str]) -> Codec[Any]:
         raise InvalidArgument(
             "--codec",
             text=f"the queue has the payload type {', '.join(sorted(types))}, not "
-            "{codec.type_name}, and queues of different types do not see each other's messages",
+            f"{codec.type_name}, and queues of different types do not see each other's messages",
         )
     return codec
 

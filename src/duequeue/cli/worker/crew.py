@@ -203,7 +203,7 @@ def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
         try:
             requests = SignalsAndParent(signals, parent)
             last = consume(settings, prepared(settings), requests, report)
-        except (DueQueueError, ValueError) as error:
+        except DueQueueError as error:
             print_error(str(error))
             sys.exit(1)
         report(Report(last))

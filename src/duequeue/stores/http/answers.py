@@ -6,7 +6,14 @@ from typing import TypeVar
 
 import msgspec
 
-from duequeue.errors import SchemaError, StoreError, StoreUnavailable
+from duequeue.errors import (
+    DueQueueError,
+    InvalidArgument,
+    PayloadTooLarge,
+    SchemaError,
+    StoreError,
+    StoreUnavailable,
+)
 from duequeue.process.contact import one_line
 
 T = TypeVar("T")
@@ -19,6 +26,7 @@ _OK = 200
 class _Problem(msgspec.Struct):
     type: str = ""
     detail: str = ""
+    argument: str = ""
 
 
 def without_answer(error: Exception, address: str) -> StoreError:
@@ -44,7 +52,7 @@ def read_answer(status: int, body: bytes, decode: Callable[[bytes], T], address:
         raise StoreError(words + _ANOTHER_SERVER) from error
 
 
-def _refusal(status: int, body: bytes, address: str) -> StoreError:
+def _refusal(status: int, body: bytes, address: str) -> DueQueueError:
     try:
         problem = msgspec.json.decode(body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -56,6 +64,10 @@ def _refusal(status: int, body: bytes, address: str) -> StoreError:
         return StoreUnavailable(words)
     if problem.type == "urn:duequeue:misconfigured":
         return SchemaError(words)
+    if problem.type == "urn:duequeue:too-large" and problem.argument == "payload":
+        return PayloadTooLarge(words)
+    if problem.type.startswith("urn:duequeue:") and problem.argument:
+        return InvalidArgument(problem.argument, text=words)
     if not problem.type.startswith("urn:duequeue:"):
         words += _ANOTHER_SERVER
     elif status == 401:  # noqa: PLR2004 - a status
