@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.fixtures.mariadb",
     "tests.fixtures.galera",
     "tests.fixtures.memory",
+    "tests.fixtures.own_tokens",
     "tests.fixtures.postgres",
     "tests.fixtures.http_farm",
     "tests.fixtures.injecting",

@@ -3,9 +3,12 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
+
+from duequeue.process.own_token import find_own_token
 
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
@@ -13,7 +16,8 @@ LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 class HttpConnection(asyncio.Protocol):
     """One connection, which sends a request when the one before is answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, token: str | None = None) -> None:
+        self._token = "" if token is None else f"Authorization: Bearer {token}\r\n"
         self._transport: Any = None
         self._received = b""
         self._answer: asyncio.Future[bytes] | None = None
@@ -54,7 +58,7 @@ class HttpConnection(asyncio.Protocol):
 
     async def _ask(self, what: str, headers: str = "", body: bytes = b"") -> bytes:
         self._answer = asyncio.get_running_loop().create_future()
-        head = f"{what} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n"
+        head = f"{what} HTTP/1.1\r\nHost: 127.0.0.1\r\n{self._token}{headers}\r\n"
         self._transport.write(head.encode() + body)
         return await self._answer
 
@@ -62,7 +66,6 @@ class HttpConnection(asyncio.Protocol):
 async def connected(port: int, connections: int) -> Sequence[HttpConnection]:
     """Open connections to a server of this machine."""
     loop = asyncio.get_running_loop()
-    made = [
-        await loop.create_connection(HttpConnection, "127.0.0.1", port) for _ in range(connections)
-    ]
+    make = partial(HttpConnection, find_own_token("127.0.0.1", port))
+    made = [await loop.create_connection(make, "127.0.0.1", port) for _ in range(connections)]
     return [protocol for _, protocol in made]

@@ -119,7 +119,7 @@ def schedule_next_day(url: str) -> None:
 
 def serve_for_a_moment(url: str) -> None:
     """Send a message through the HTTP server on the same file, as a program in any language can."""
-    options = ("--url", url, "--port", "0", "--drain", "0")
+    options = ("--dev", "--url", url, "--port", "0")
     command = [sys.executable, "-m", "duequeue", "serve", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:

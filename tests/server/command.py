@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from duequeue.process.own_token import find_own_token
+
 PATIENCE = 30.0
 COMMAND = ("-m", "duequeue", "serve", "--drain", "0")  # tests do not wait for load balancers
 
@@ -23,8 +25,9 @@ class ServeProcess:
         self.folder = folder
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         environment.pop("DUEQUEUE_URL", None)
+        place = () if "--socket" in arguments else ("--port", str(port))
         self.process = subprocess.Popen(
-            [sys.executable, *COMMAND, "--port", str(port), *arguments],
+            [sys.executable, *COMMAND, *place, *arguments],
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,
@@ -49,12 +52,18 @@ class ServeProcess:
 
     def read_token(self) -> str:
         """Return the token that the next line prints."""
+        return self.read_line().removeprefix("token: ").strip()
+
+    def read_line(self) -> str:
+        """Return the next line that it prints."""
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return line.removeprefix("token: ").strip()
+        return self.process.stdout.readline()
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        """Return a client with the token that the server keeps for its user, if there is one."""
+        token = own_token(self.port)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE, trust_env=False)
 
     def terminate(self) -> int:
         """Send SIGTERM, and return the exit status."""
@@ -68,6 +77,11 @@ class ServeProcess:
     def rest(self) -> str:
         """Return what it printed after the first line; it must have ended."""
         return self.process.communicate(timeout=PATIENCE)[0]
+
+
+def own_token(port: int | None) -> str | None:
+    """Return the token that a server keeps for its user."""
+    return find_own_token("127.0.0.1", port or 0)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from duequeue.contract.stage import until
 from duequeue.server import app_for
 from tests.fixtures.servers import free_port
-from tests.server.command import ServeProcess, serving
+from tests.server.command import ServeProcess, own_token, serving
 from tests.server.served import served
 
 PATH = "/v1/queues/q"
@@ -22,7 +23,9 @@ class RetryingClient:
     """Sends a request again until it is answered, as the guide says that clients should."""
 
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=5, trust_env=False)
+        token = own_token(urlsplit(url).port)
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=5, trust_env=False)
 
     def post(self, path: str, body: Any) -> Any:
         gives_up_at = monotonic() + 60

@@ -36,7 +36,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read fr
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    with serving("--no-push", folder=tmp_path_factory.mktemp("heads")) as running:
+    with serving("--dev", "--no-push", folder=tmp_path_factory.mktemp("heads")) as running:
         assert status(ask(running.port)) == OK
         yield running
 

@@ -255,11 +255,25 @@ def test_health_needs_no_token(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}],
+    [
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:3000"},
+        {"Origin": "http://127.0.0.1"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
 )
-def test_without_tokens_a_web_page_cannot_call(http: httpx.Client, headers: Any) -> None:
+def test_without_tokens_a_web_page_cannot_call(http: httpx.Client, path: str, headers: Any) -> None:
     assert http.get("/v1/queues", headers=headers).status_code == 403
-    assert http.get("/v1/queues", headers={"Origin": "http://localhost:3000"}).status_code == 200
+    assert http.put(f"{path}/messages/a", headers=headers).status_code == 403
+
+
+def test_without_tokens_a_page_of_the_server_itself_can_call(http: httpx.Client, path: str) -> None:
+    own = str(http.base_url).rstrip("/")
+    for headers in ({"Origin": own}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert http.put(f"{path}/messages/a", headers=headers).status_code == 200
 
 
 def test_bodies_that_are_too_long(guarded: Guarded) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from duequeue.callbacks.signing import new_secret, parse_secret, signature
+from duequeue.process.own_token import find_own_token
 
 SERVER = "http://127.0.0.1:8080"
 DELAY = "2s"
@@ -82,6 +83,12 @@ def send(server: str, token: str | None, method: str, path: str, body: object) -
     return found
 
 
+def _token_for(server: str) -> str | None:
+    parts = urlsplit(server)
+    own = find_own_token(parts.hostname or "", parts.port or 80)
+    return os.environ.get("DUEQUEUE_TOKEN") or own
+
+
 def main() -> None:
     """Receive callbacks until Ctrl-C."""
     parser = argparse.ArgumentParser(
@@ -92,7 +99,7 @@ def main() -> None:
     parser.add_argument("--queue", default="hello", help="the queue (default: hello)")
     parser.add_argument("--id", default="sample", help="the id of the endpoint (default: sample)")
     given = parser.parse_args()
-    token, secret = os.environ.get("DUEQUEUE_TOKEN"), new_secret()
+    token, secret = _token_for(given.server), new_secret()
     with ThreadingHTTPServer(("127.0.0.1", 0), handler_for(secret)) as listening:
         url = f"http://127.0.0.1:{listening.server_port}/"
         definition = {"queue": given.queue, "url": url, "secret": secret}

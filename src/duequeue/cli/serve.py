@@ -30,8 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the store (default: ${URL_VARIABLE}, url in {FILE}, or {DEFAULT_URL} in the current "
         "folder)",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument(
+    parser.add_argument("--host", help="where to listen (default: 127.0.0.1)")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        "--socket",
+        metavar="PATH",
+        help="listen on a unix socket instead, which only this user can use unless there is a "
+        "--token-file",
+    )
+    place.add_argument(
         "--port",
         type=_port,
         default=DEFAULT_PORT,
@@ -42,14 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         metavar="FILE",
         default=os.environ.get(TOKEN_FILE_VARIABLE),
-        help="the tokens that `duequeue token create` made; without one, only this machine may "
-        f"call (default: ${TOKEN_FILE_VARIABLE})",
+        help="the tokens that `duequeue token create` made; without this, the server makes a token "
+        f"for the clients of this user on this machine (default: ${TOKEN_FILE_VARIABLE})",
     )
     parser.add_argument(
         "--dev",
         action="store_true",
-        help="keep messages in memory unless --url names a store, print a token, and let POST "
-        "/v1/clock:advance move the time",
+        help="keep messages in memory unless --url names a store, need no token on this machine, "
+        "and let POST /v1/clock:advance move the time",
     )
     _add_queue(parser)
     _add_server(parser)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from duequeue.process.own_token import LOOPBACK
 from duequeue.server.problems import Problem
 from duequeue.server.tokens import (
     Grant,
@@ -16,7 +17,7 @@ from duequeue.server.tokens import (
 )
 
 ANYBODY = Grant("", "", frozenset({Scope.ADMIN}), datetime.min.replace(tzinfo=UTC))
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_LOOPBACK = frozenset(name.encode() for name in LOOPBACK)
 FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
 
 
@@ -67,16 +68,33 @@ def _refuse_other_machines(headers: Mapping[bytes, bytes], client: str | None) -
 
 def _refuse_web_pages(headers: Mapping[bytes, bytes]) -> None:
     """Refuse requests that a web page may send from a browser on this machine without a token."""
-    if not _is_here(b"//" + headers.get(b"host", b"")):
+    if not _is_here(headers.get(b"host", b"")):
         raise Problem(403, "forbidden", "without a token, the host must be localhost or 127.0.0.1")
-    origin = headers.get(b"origin")
-    if origin is not None and not _is_here(origin):
-        raise Problem(403, "forbidden", "a web page of another host needs a token")
+    _refuse_other_sites(headers)
+
+
+def _refuse_other_sites(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse what a page of another origin, such as another port of this machine, makes a browser
+    send.
+
+    Browsers say in `Sec-Fetch-Site` or `Origin` where a request comes from. Other clients send
+    neither.
+    """
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if site is not None:
+        is_own = site in {b"same-origin", b"none"}
+    else:
+        is_own = (
+            origin is None
+            or origin.lower().partition(b"://")[2] == headers.get(b"host", b"").lower()
+        )
+    if not is_own:
+        raise Problem(403, "forbidden", "a web page of another site needs a token")
 
 
 @lru_cache(maxsize=100)
-def _is_here(address: bytes) -> bool:
+def _is_here(host: bytes) -> bool:
     try:
-        return urlsplit(address.decode("latin-1")).hostname in LOOPBACK
+        return urlsplit(b"//" + host).hostname in _LOOPBACK
     except ValueError:
         return False

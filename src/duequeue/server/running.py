@@ -105,15 +105,16 @@ class DrainingServer(uvicorn.Server):
         self._service.live.close()
 
 
-def serve(service: Service, settings: ServerSettings, on_listening: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; call `on_listening` with the address when it is ready."""
-    with (
-        listening_socket(settings.host, settings.port) as listener,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
-        address = settings.url(listener.getsockname()[1])
+def serve(
+    service: Service,
+    settings: ServerSettings,
+    listener: socket.socket,
+    on_listening: Callable[[], None],
+) -> None:
+    """Serve until a signal ends it; call `on_listening` when it is ready."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         server = DrainingServer(service, settings)
-        runner.run(server.run_until_stopped(listener, lambda: on_listening(address)))
+        runner.run(server.run_until_stopped(listener, on_listening))
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -88,6 +88,12 @@ def new_token(
     return f"dq_{identity}_{secret}", grant
 
 
+def known_grant(token: str, now: datetime) -> Grant | None:
+    """Return a grant of everything for a token that was drawn before, if it is one."""
+    parts = _TOKEN.fullmatch(token)
+    return parts and Grant(parts[1], _hash(parts[2]), frozenset({Scope.ADMIN}), now)
+
+
 class TokenFile:
     """The tokens in a JSON file that only its owner may read.
 

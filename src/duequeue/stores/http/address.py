@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from duequeue.errors import InvalidArgument, InvalidType
+from duequeue.process.own_token import find_own_token
 from duequeue.stores.url_parts import split_options
 
 TOKEN_VARIABLE = "DUEQUEUE_TOKEN"  # noqa: S105 - a name
@@ -27,7 +28,7 @@ class ServerAddress:
 
     @classmethod
     def from_url(cls, url: str, token: str | None) -> "ServerAddress":
-        """Parse a URL; without a token, the environment may have one."""
+        """Parse a URL; without a token, the environment or a server of this user may have one."""
         parts = urlsplit(url)
         if parts.username is not None or parts.password is not None:
             raise InvalidArgument(
@@ -44,14 +45,15 @@ class ServerAddress:
                 "url", "names no host; write it as http://host:port or https://host"
             )
         scheme = parts.scheme.lower()
-        default = 443 if scheme == "https" else 80
-        given = token if token is not None else os.environ.get(TOKEN_VARIABLE) or None
+        port = port or (443 if scheme == "https" else 80)
+        if token is None:
+            token = os.environ.get(TOKEN_VARIABLE) or find_own_token(parts.hostname, port)
         return cls(
             scheme,
             parts.hostname,
-            port or default,
+            port,
             parts.path.rstrip("/"),
-            _checked(given),
+            _checked(token),
             _authority(scheme, parts.query, parts.fragment),
         )
 
