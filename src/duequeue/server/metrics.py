@@ -52,7 +52,8 @@ class Meter:
         for each in claimed:
             if each.expires_at is None or each.expires_at > now:
                 tally.deliveries += 1
-                tally.lateness.add(max(0, now - each.asked_at) / 1000)
+                if each.attempt == 1:  # a retry is late because of its handler
+                    tally.lateness.add(max(0, now - each.asked_at) / 1000)
 
     def settled(self, queue: str, outcome: str, number: int, won: int) -> None:
         """Count settlements, of which some came too late."""
@@ -96,7 +97,7 @@ class Meter:
         )
         yield from histogram(
             "duequeue_lateness_seconds",
-            "How long after its due time a message was delivered.",
+            "How long after its due time a message was delivered for the first time.",
             (({"queue": queue}, tally.lateness) for queue, tally in self._tallies.items()),
         )
         yield from histogram(
