@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from duequeue import Message, Queue, StoreUnavailable
@@ -94,6 +95,18 @@ def test_the_last_counts_stay_while_the_database_is_down(frail_server: PostgresS
         until(lambda: _counts(server))
         assert value_of(http, messages("mails", "due")) == 1
     frail_server.drop_database(url)
+
+
+def test_a_queue_that_cannot_be_counted_in_time_is_named(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Queue.open(postgres_url, "mails") as mails:
+        mails.offer("a", 1)
+    monkeypatch.setattr("duequeue.server.counting.ROUND_SECONDS", 0.2)
+    monkeypatch.setattr("duequeue.server.counting.REST", 0.0)
+    with scraped(app_for(postgres_url)), psycopg.connect(postgres_url) as other:
+        other.execute("LOCK TABLE duequeue_message")
+        until(lambda: "messages of 'mails|json' takes too long" in caplog.text)
 
 
 def _counts(server: Served) -> bool:

@@ -117,12 +117,23 @@ class Counting:
             began = monotonic()
             try:
                 await self.count()
-            except (TimeoutError, StoreUnavailable):
+            except StoreUnavailable:
                 pass  # the age of the counts shows it, and others log the outage
+            except TimeoutError:
+                self._log_slowness()
             except Exception as error:  # noqa: BLE001 - the next round may succeed
                 logger.warning("could not count messages: %s", one_line(error))
             took = monotonic() - began
             await asyncio.sleep(max(ROUND_SECONDS - took, REST * took))
+
+    def _log_slowness(self) -> None:
+        """Name a queue that cannot be counted in time, because the page may never show it.
+
+        If there are only many queues, later rounds count the others.
+        """
+        kind = max(self._tried_at, key=self._tried_at.__getitem__, default="")
+        if kind and monotonic() - self._tried_at[kind] > ROUND_SECONDS / 2:
+            logger.warning("counting the messages of %r takes too long for the metrics", kind)
 
     async def _count_one(self, kind: str) -> None:
         settings = self._queues.settings
