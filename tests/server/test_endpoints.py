@@ -224,6 +224,25 @@ def test_scopes_and_prefixes(guarded: tuple[Served, TokenFile]) -> None:
                 assert http.delete("/v1/endpoints/e").status_code == 403
 
 
+def test_with_tokens_callbacks_go_only_to_public_addresses(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token, grant = new_token([Scope.ADMIN], datetime.now(UTC))
+    tokens.add(grant)
+    body = {"queue": "orders", "url": "http://127.0.0.1:9/"}
+    for place, (options, policy, status) in enumerate(
+        (
+            ({"token_file": tokens.path}, None, 422),
+            ({"token_file": tokens.path}, Guard("public", ["127.0.0.0/8"]), 200),
+            ({"token_file": tokens.path}, Guard("metadata"), 200),
+            ({"trusted": True}, None, 200),
+        )
+    ):
+        push = PushSettings(policy)
+        service = app_for(f"memory:public-{place}", push=push, **options)  # type: ignore[arg-type]
+        with served(service) as server, server.client(token) as http:
+            assert http.put("/v1/endpoints/e", json=body).status_code == status
+
+
 def test_a_server_refuses_an_endpoint_that_it_would_never_call() -> None:
     push = PushSettings(guard=Guard("public", https_only=True))
     with (

@@ -40,6 +40,11 @@ class Refused(OSError):
         self.reason = reason
 
 
+def default_policy(*, has_tokens: bool) -> Policy:
+    """Return the policy unless one is chosen; a file of tokens means that clients are not alike."""
+    return "public" if has_tokens else "metadata"
+
+
 class Guard:
     """A policy, and networks that are always allowed or denied; a denial comes first.
 

@@ -15,9 +15,12 @@ from duequeue.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class PushSettings:
-    """The settings of a push process; `grace` is for calls that still run when it stops."""
+    """The settings of a push process; `grace` is for calls that still run when it stops.
 
-    guard: Guard = field(default_factory=Guard)
+    Without a guard, its policy is `public` in a server with a file of tokens, else `metadata`.
+    """
+
+    guard: Guard | None = None
     proxy: str | None = field(default=None, repr=False)
     calls: int = MOST_CALLS
     grace: timedelta = timedelta(seconds=GRACE_SECONDS)
@@ -30,7 +33,7 @@ class PushSettings:
     @asynccontextmanager
     async def running(self, store: StoreSettings) -> AsyncIterator[Push]:
         """Push until the end of the block."""
-        async with Poster(self.guard, proxy=self.proxy) as poster:
+        async with Poster(self.guard or Guard(), proxy=self.proxy) as poster:
             push = await Push.start(store, poster, self.calls)
             try:
                 yield push

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from duequeue.cli.durations import duration
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.log_set_up import add_log_options, set_up_log
 from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
+from duequeue.cli.token import TOKEN_FILE_VARIABLE
 from duequeue.clock import SystemClock
 from duequeue.errors import InvalidArgument, MissingExtra
 from duequeue.process.garbage import collect_seldom
@@ -68,7 +70,7 @@ def run(given: argparse.Namespace) -> int:
 
         from duequeue.callbacks.opened_queue import StoreSettings
 
-        settings = push_settings(given)
+        settings = push_settings(given, os.environ.get(TOKEN_FILE_VARIABLE))
     except ImportError as error:
         raise MissingExtra("push needs more packages: pip install 'duequeue[callbacks]'") from error
     keep: timedelta = given.keep_history

@@ -20,10 +20,9 @@ def add_push_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--guard",
         choices=POLICIES,
-        default="metadata",
         help="where callbacks may not go: metadata refuses link-local addresses and the metadata "
         "services of clouds, public refuses all private addresses, off refuses nothing "
-        "(default: metadata)",
+        "(default: public with a file of tokens, otherwise metadata)",
     )
     parser.add_argument(
         "--allow",
@@ -64,12 +63,13 @@ def add_push_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def push_settings(given: argparse.Namespace) -> "PushSettings":
+def push_settings(given: argparse.Namespace, token_file: str | None) -> "PushSettings":
     """Return what the arguments say, or raise."""
-    from duequeue.callbacks.guard import Guard
+    from duequeue.callbacks.guard import Guard, default_policy
     from duequeue.callbacks.push_settings import PushSettings
 
-    guard = Guard(given.guard, given.allow, given.deny, https_only=given.https_only)
+    policy = given.guard or default_policy(has_tokens=token_file is not None)
+    guard = Guard(policy, given.allow, given.deny, https_only=given.https_only)
     return PushSettings(guard, given.proxy, given.calls, given.grace)
 
 

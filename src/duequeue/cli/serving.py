@@ -41,7 +41,7 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
     with _listening(given, where) as listener:
         port: int = 0 if given.socket else listener.getsockname()[1]
         access, notices = _access(given, host, port)
-        push = push_settings(given)
+        push = push_settings(given, given.token_file)
         service = Service(_settings(given), access, Limits(), push if given.push else None)
         raise_file_limit()
         address = f"unix:{given.socket}" if given.socket else where.url(port)

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
+from duequeue.callbacks.guard import Guard, default_policy
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.pushing import Push
 from duequeue.clock import Clock, SystemClock
@@ -125,7 +126,7 @@ class Service:
 
     def check_callback(self, url: str) -> None:
         """Raise Refused if this server would never call a URL."""
-        if self._push is not None:
+        if self._push is not None and self._push.guard is not None:
             self._push.guard.checked_url(url)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -272,4 +273,6 @@ def app_for(  # noqa: PLR0913 - the options of a server
     )
     tokens = None if token_file is None else TokenFile(token_file)
     access = Access(tokens, required=tokens is not None, trusted=trusted)
+    if push is not None and push.guard is None:
+        push = replace(push, guard=Guard(default_policy(has_tokens=tokens is not None)))
     return Service(settings, access, limits or Limits(), push)
