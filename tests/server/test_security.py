@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from duequeue import Queue
 from duequeue.contract.stage import until
+from duequeue.errors import StoreError
 from duequeue.server import Limits, app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token
-from tests.server.served import Served, served
+from tests.server.served import PATIENCE, Served, served
 
 LIMITS = Limits(body_bytes=100_000)
 IMPATIENT = Limits(head_seconds=0.5, body_seconds=0.5)
@@ -168,6 +170,71 @@ def test_expired_and_revoked_tokens_are_refused(guarded: Guarded) -> None:
         assert guarded.tokens.revoke(token.split("_")[1])
         token_for(guarded, Scope.READ)
         assert http.get("/v1/queues/q").status_code == 401
+
+
+@pytest.mark.parametrize("ends", ["revoked", "expired", "widened"])
+@pytest.mark.parametrize(
+    "waits",
+    [
+        pytest.param(lambda http: http.post("/v1/queues/left:poll", json={"wait": 60}), id="poll"),
+        pytest.param(lambda http: http.get("/v1/queues/left/responses/a?wait=60s"), id="response"),
+    ],
+)
+def test_a_request_that_waits_ends_with_its_token(guarded: Guarded, ends: str, waits: Any) -> None:
+    live = guarded.server.service.live
+    token = token_for(guarded, Scope.POLL, Scope.OFFER, Scope.READ)
+    with guarded.server.client(token) as http, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(waits, http)
+        until(lambda: live.waiters == 1)
+        end_token(guarded, token.split("_")[1], ends)
+        answer = waiting.result(PATIENCE)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert live.waiters == 0
+
+
+def end_token(guarded: Guarded, identity: str, how: str) -> None:
+    """Revoke a token, or replace it by one under its id that has expired or allows other things."""
+    (grant,) = [each for each in guarded.tokens.grants() if each.id == identity]
+    assert guarded.tokens.revoke(identity)
+    if how == "expired":
+        guarded.tokens.add(replace(grant, expires_at=datetime.now(UTC) - timedelta(seconds=1)))
+    elif how == "widened":
+        guarded.tokens.add(replace(grant, prefix="other"))
+
+
+def test_a_message_does_not_go_to_a_token_that_was_revoked_meanwhile(guarded: Guarded) -> None:
+    """The message wakes the request before the server has looked at the tokens again."""
+    live = guarded.server.service.live
+    token = token_for(guarded, Scope.POLL)
+    with (
+        guarded.server.client(token) as http,
+        guarded.server.client(token_for(guarded, Scope.ADMIN)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waiting = pool.submit(http.post, "/v1/queues/late:poll", json={"wait": 60})
+        until(lambda: live.waiters == 1)
+        guarded.tokens.revoke(token.split("_")[1])
+        look_again(guarded)
+        other.put("/v1/queues/late/messages/a")
+        assert waiting.result(PATIENCE).status_code == 401
+        (found,) = other.post("/v1/queues/late:poll", json={}).json()["deliveries"]
+        assert (found["key"], found["attempt"]) == ("a", 1)
+
+
+def test_a_python_client_stops_waiting_when_its_token_is_revoked(guarded: Guarded) -> None:
+    live = guarded.server.service.live
+    token = token_for(guarded, Scope.POLL, Scope.OFFER)
+    with (
+        Queue.open(guarded.server.url, "left", token=token) as queue,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waiting = pool.submit(queue.poll, timedelta(minutes=1))
+        until(lambda: live.waiters > 0)
+        guarded.tokens.revoke(token.split("_")[1])
+        with pytest.raises(StoreError, match="401"):
+            waiting.result(PATIENCE)
+    assert live.waiters == 0
 
 
 def test_the_file_has_hashes_and_belongs_to_its_owner(guarded: Guarded) -> None:

@@ -50,6 +50,15 @@ class Access:
             raise unauthorized("the header Authorization must begin with Bearer")
         return check_token(token.strip(), self._tokens, datetime.now(UTC))
 
+    def is_valid(self, grant: Grant) -> bool:
+        """Return whether a token may still be used, which a waiting request has to ask again."""
+        if self._tokens is None or grant is ANYBODY:
+            return True
+        try:
+            return self._tokens.find(grant.id) == grant and not grant.has_expired(datetime.now(UTC))
+        except Problem:  # the file cannot be read
+            return False
+
 
 def check_scope(grant: Grant, scope: Scope, queue: str) -> None:
     """Raise unless a token allows this."""

@@ -97,7 +97,7 @@ class Service:
         self.queues = Queues(settings, limits.open_queues, self.meter)
         self.watch = StoreWatch(self.queues)
         self.counting = Counting(self.queues, limits.open_queues)
-        self.live = Live(limits)
+        self.live = Live(limits, access.is_valid)
         self.operations = Operations()
         self.crons = CronKeeper(self.queues, looks=crons)
         self.endpoints = EndpointKeeper(self.queues)

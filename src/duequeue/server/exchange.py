@@ -22,7 +22,7 @@ from duequeue.server.problems import (
     undecodable,
 )
 from duequeue.server.times import read_instant
-from duequeue.server.tokens import Grant, Scope
+from duequeue.server.tokens import Grant, Scope, unauthorized
 
 if TYPE_CHECKING:
     from duequeue.server.app import Service
@@ -148,6 +148,11 @@ class Exchange:
     def check(self, scope: Scope, queue: str) -> None:
         """Raise unless the sender may do this."""
         check_scope(self.grant, scope, queue)
+
+    def check_token_again(self) -> None:
+        """Raise if the token was revoked or has expired while the request waited."""
+        if not self.service.access.is_valid(self.grant):
+            raise unauthorized("the token was revoked or has expired")
 
     async def queue(self, *, create: bool = False) -> "OpenQueue":
         """Return the queue that the path and the type name."""

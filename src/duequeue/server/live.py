@@ -4,15 +4,16 @@ A server stops in two steps. While it drains, it answers everything, but says th
 and ends each connection with its next answer. Once it closes, nobody may wait any more.
 """
 
+import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from duequeue.server.limits import Limits
 from duequeue.server.problems import Problem
-from duequeue.server.tokens import Grant
+from duequeue.server.tokens import READ_AGAIN_SECONDS, Grant
 
 
 class Stoppable(Protocol):
@@ -23,11 +24,16 @@ class Stoppable(Protocol):
 
 
 class Live:
-    """Who waits, and whether the server is about to stop."""
+    """Who waits, and whether the server is about to stop.
 
-    def __init__(self, limits: Limits) -> None:
+    Once a second it looks for waiting requests whose tokens are no longer valid, and wakes them.
+    """
+
+    def __init__(self, limits: Limits, is_valid: Callable[[Grant], bool]) -> None:
         self._limits = limits
-        self._waiters: set[Any] = set()
+        self._is_valid = is_valid
+        self._waiters: dict[Stoppable, Grant] = {}
+        self._next_look: asyncio.TimerHandle | None = None
         self._by_token: Counter[str] = Counter()
         self.draining = False
         self.closing = False
@@ -60,14 +66,32 @@ class Live:
                 "too many requests are already waiting, with this token or in total",
                 headers={b"retry-after": b"%d" % seconds},
             )
-        self._waiters.add(waiter)
+        self._waiters[waiter] = grant
+        if self._next_look is None:
+            self._look_later()
         self._by_token[grant.id] += 1
         if self.closing:
             waiter.stop()
         try:
             yield
         finally:
-            self._waiters.discard(waiter)
+            del self._waiters[waiter]
+            if not self._waiters and self._next_look is not None:
+                self._next_look.cancel()
+                self._next_look = None
             self._by_token[grant.id] -= 1
             if not self._by_token[grant.id]:
                 del self._by_token[grant.id]
+
+    def _look_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._next_look = loop.call_later(READ_AGAIN_SECONDS, self._look_at_tokens)
+
+    def _look_at_tokens(self) -> None:
+        grants = {grant.id: grant for grant in self._waiters.values()}
+        refused = {name for name, grant in grants.items() if not self._is_valid(grant)}
+        if refused:
+            for waiter, grant in list(self._waiters.items()):
+                if grant.id in refused:
+                    waiter.stop()
+        self._look_later()

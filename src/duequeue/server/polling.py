@@ -21,7 +21,7 @@ from duequeue.server.formats import Format
 from duequeue.server.lookouts import PollFlow
 from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
 from duequeue.server.payloads import to_wire
-from duequeue.server.problems import invalid
+from duequeue.server.problems import Problem, invalid
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Route
 from duequeue.server.settling import settle
@@ -48,6 +48,11 @@ async def post(exchange: Exchange) -> None:
         context = replace(context, lease=positive_millis(lease, "lease"))
     if wait and asked.limit:
         settled, found = await _wait_for_messages(exchange, queue, context, asked, wait)
+        try:
+            exchange.check_token_again()
+        except Problem:
+            await _give_back(queue, found)
+            raise
     else:
         settled = await _settled(exchange, queue, asked)
         found = await queue.drive(polling.try_poll_many(context, _wrap(context), asked.limit))

@@ -74,6 +74,7 @@ async def wait(exchange: Exchange) -> None:
         found = queue.wake_ups.since(given.source, given.heard, waiter)
         if not found.rang and not found.answered:
             await _wait_for_a_ring(exchange, queue, waiter, given.seconds)
+            exchange.check_token_again()
             found = queue.wake_ups.since(given.source, given.heard, waiter)
     await exchange.send_bytes(remote.encode(found), MSGPACK.content_type)
 

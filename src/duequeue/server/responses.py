@@ -39,6 +39,7 @@ async def read(exchange: Exchange) -> None:
     key, wait = checked_key(exchange.path["key"]), _wait(exchange)
     try:
         found = await _response(exchange, key, wait)
+        exchange.check_token_again()
     except NotAnswered as error:
         raise Problem(
             409, "not-answered", "the message was buried or dropped", reason=error.reason
