@@ -66,6 +66,45 @@ def test_by_itself_without_a_lifespan() -> None:
     check(due, "", due.close)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, id="another site"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, id="another port or subdomain"),
+        pytest.param({"Origin": "https://evil.example"}, id="an old browser"),
+        pytest.param({"Origin": "null"}, id="a sandboxed frame"),
+        pytest.param({"Origin": "http://shop.example:8000"}, id="an old browser, another port"),
+    ],
+)
+def test_behind_cookies_another_site_can_only_read(headers: dict[str, str]) -> None:
+    """The app lets in every request that has the cookie of a user, as a browser sends it."""
+    due = app_for("memory:cookies", trusted=True)
+    cookies = {"session": "of-ada"}
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert (b"cookie", b"session=of-ada") in scope["headers"]
+        await due(scope, receive, send)
+
+    async def call() -> None:
+        transport = httpx.ASGITransport(app)
+        place = "http://shop.example"
+        async with httpx.AsyncClient(transport=transport, base_url=place, cookies=cookies) as http:
+            plain = {**headers, "Content-Type": "text/plain"}  # which needs no preflight
+            path = "/v1/queues/q/messages"
+            assert (await http.post(path, content=b'{"key":"a"}', headers=plain)).status_code == 403
+            assert (await http.put(f"{path}/a", headers=headers)).status_code == 403
+            assert (await http.delete(f"{path}?confirm=q", headers=headers)).status_code == 403
+            assert (await http.get(path, headers=headers)).status_code == 200
+            own = {"Origin": place}
+            assert (await http.put(f"{path}/a", headers=own)).status_code == 200
+            own = {"Sec-Fetch-Site": "same-origin"}
+            assert (await http.put(f"{path}/a", headers=own)).status_code == 200
+            assert (await http.put(f"{path}/a")).status_code == 200
+        await due.close()
+
+    asyncio.run(call())
+
+
 def test_an_app_that_is_trusted_decides_who_may_call() -> None:
     async def call(trusted: bool) -> int:
         due = app_for("memory:trusted", trusted=trusted)

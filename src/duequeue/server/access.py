@@ -18,6 +18,7 @@ from duequeue.server.tokens import (
 
 ANYBODY = Grant("", "", frozenset({Scope.ADMIN}), datetime.min.replace(tzinfo=UTC))
 _LOOPBACK = frozenset(name.encode() for name in LOOPBACK)
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
 
 
@@ -35,7 +36,7 @@ class Access:
         self._required = required
         self._trusted = trusted
 
-    def grant_for(self, headers: Mapping[bytes, bytes], client: str | None) -> Grant:
+    def grant_for(self, method: str, headers: Mapping[bytes, bytes], client: str | None) -> Grant:
         """Return what the sender of a request may do, or raise; `client` is its address."""
         given = headers.get(b"authorization")
         if given is None or self._tokens is None:
@@ -44,6 +45,8 @@ class Access:
             if not self._trusted:
                 _refuse_other_machines(headers, client)
                 _refuse_web_pages(headers)
+            elif method not in READING:  # the app may know its users by their cookies
+                _refuse_other_sites(headers)
             return ANYBODY
         kind, _, token = given.decode("latin-1").partition(" ")
         if kind.lower() != "bearer":
@@ -98,7 +101,7 @@ def _refuse_other_sites(headers: Mapping[bytes, bytes]) -> None:
             or origin.lower().partition(b"://")[2] == headers.get(b"host", b"").lower()
         )
     if not is_own:
-        raise Problem(403, "forbidden", "a web page of another site needs a token")
+        raise Problem(403, "forbidden", "a web page of another site may not do this")
 
 
 @lru_cache(maxsize=100)

@@ -201,7 +201,7 @@ class Service:
         if route.open:
             exchange.grant = ANYBODY
             return
-        exchange.grant = self.access.grant_for(exchange.headers, exchange.client)
+        exchange.grant = self.access.grant_for(exchange.method, exchange.headers, exchange.client)
         queue = exchange.path.get("queue")
         if queue is not None and self.is_own(queue):
             raise Problem(403, "forbidden", "this queue belongs to the server itself")
