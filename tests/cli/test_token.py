@@ -2,6 +2,7 @@
 
 import stat
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,11 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     place = ["--token-file", str(file)]
     arguments = ["--scope", "poll", "--scope", "settle", "--prefix", "mails", "--expires", "90d"]
     assert main(["token", "create", *place, *arguments, "--name", "the worker"]) == 0
-    token = capsys.readouterr().out.strip()
-    assert main(["token", "create", *place]) == 0
-    capsys.readouterr()
+    made = capsys.readouterr()
+    token = made.out.strip()
+    assert made.err == ""
+    assert main(["token", "create", *place, "--scope", "admin"]) == 0
+    assert "this token never expires; --expires 90d" in capsys.readouterr().err
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert token.split("_", 2)[2] not in file.read_text()
     first, second = TokenFile(file).grants()
@@ -51,6 +54,33 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [grant.id for grant in TokenFile(file).grants()] == [second.id]
     assert main(["token", "revoke", *place, first.id]) == 4
     assert first.id in capsys.readouterr().err
+
+
+def test_create_asks_for_the_scope(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    command = ["token", "create", "--token-file", str(tokens.path)]
+    monkeypatch.setattr("sys.stdin", Typed("admin\n", isatty=False))
+    assert main(command) == 1
+    assert "pass --scope with what the token allows: offer, poll" in capsys.readouterr().err
+    for line, status in (("poll, settle\n", 0), ("\n", 1), ("all\n", 1), ("", 1)):
+        monkeypatch.setattr("sys.stdin", Typed(line, isatty=True))
+        assert main(command) == status
+        assert "What does the token allow" in capsys.readouterr().err
+    (grant,) = tokens.grants()
+    assert grant.scopes == {Scope.POLL, Scope.SETTLE}
+
+
+class Typed(StringIO):
+    """What a person types, or else a file."""
+
+    def __init__(self, text: str, *, isatty: bool) -> None:
+        super().__init__(text)
+        self._isatty = isatty
+
+    def isatty(self) -> bool:
+        return self._isatty
 
 
 def test_a_command_needs_only_the_scopes_of_what_it_does(
@@ -109,13 +139,13 @@ def test_the_environment_may_name_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DUEQUEUE_TOKEN_FILE", str(tmp_path / "tokens.json"))
-    assert main(["token", "create"]) == 0
+    assert main(["token", "create", "--scope", "admin"]) == 0
     assert len(TokenFile(tmp_path / "tokens.json").grants()) == 1
 
 
 def test_expired_tokens_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = ["--token-file", str(tmp_path / "tokens.json")]
-    main(["token", "create", *place, "--expires", "0s"])
+    main(["token", "create", *place, "--scope", "admin", "--expires", "0s"])
     main(["token", "ls", *place])
     assert "  expired" in capsys.readouterr().out
 
@@ -130,7 +160,7 @@ def test_a_broken_file(
     file.write_text(text)
     assert main(["token", "ls", "--token-file", str(file)]) == 1
     assert words in capsys.readouterr().err
-    assert main(["token", "create", "--token-file", str(file)]) == 1
+    assert main(["token", "create", "--token-file", str(file), "--scope", "admin"]) == 1
     assert file.read_text() == text
 
 

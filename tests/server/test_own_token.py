@@ -163,6 +163,8 @@ def test_a_unix_socket_is_for_its_owner_and_is_removed_at_the_end(tmp_path: Path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         with server.client() as http:
             assert http.put(PUT).status_code == 200
+            page = {"Origin": "http://localhost:3000"}
+            assert http.put(PUT, headers=page).status_code == 403
         assert "in use" in refused_socket(path)
     finally:
         assert server.terminate() == 0

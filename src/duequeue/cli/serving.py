@@ -62,7 +62,8 @@ def _checked_host(given: argparse.Namespace) -> str:
         raise InvalidArgument(
             "host",
             f"{host} can be reached by others, so tokens are needed: make one with "
-            "`duequeue token create --token-file tokens.json`, and pass --token-file tokens.json",
+            "`duequeue token create --token-file tokens.json --scope …`, and pass "
+            "--token-file tokens.json",
         )
     return host
 
@@ -104,7 +105,8 @@ def _with_file(path: str) -> Access:
     if not tokens.grants():
         raise InvalidArgument(
             "token-file",
-            f"{path} has no token yet: make one with `duequeue token create --token-file {path}`",
+            f"{path} has no token yet: make one with "
+            f"`duequeue token create --token-file {path} --scope …`",
         )
     return Access(tokens, required=True)
 

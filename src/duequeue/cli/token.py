@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +10,10 @@ from duequeue.cli.durations import duration
 from duequeue.cli.facts import named
 from duequeue.cli.opening import NothingFound
 from duequeue.cli.output import Column, Output, add_output
+from duequeue.errors import InvalidArgument
 from duequeue.instants import instant_text
 
+SCOPES = "offer, poll, settle, read, or admin for everything"
 TOKEN_FILE_VARIABLE = "DUEQUEUE_TOKEN_FILE"  # noqa: S105 - a name
 
 
@@ -54,8 +57,7 @@ def _add_create(actions: "argparse._SubParsersAction[Any]") -> None:
         "--scope",
         action="append",
         metavar="SCOPE",
-        help="what it allows: offer, poll, settle, read, or admin for everything; may be repeated "
-        "(default: admin)",
+        help=f"what it allows: {SCOPES}; may be repeated (default: ask on a terminal)",
     )
     parser.add_argument(
         "--prefix", default="", metavar="TEXT", help="only for queues whose names begin with this"
@@ -83,14 +85,24 @@ def create(given: argparse.Namespace) -> int:
     from duequeue.server.tokens import TokenFile, new_token, read_scope
 
     now = datetime.now(UTC)
-    scopes = [read_scope(each) for each in given.scope or ["admin"]]
+    scopes = [read_scope(each) for each in given.scope or _asked_scopes()]
     expires_at = None if given.expires is None else now + given.expires
     token, grant = new_token(
         scopes, now, name=given.name, prefix=given.prefix, expires_at=expires_at
     )
     TokenFile(given.token_file).add(grant)
     print(token)
+    if expires_at is None:
+        print("this token never expires; --expires 90d gives it an end", file=sys.stderr)
     return 0
+
+
+def _asked_scopes() -> list[str]:
+    """Ask a person what a token allows, because none should allow more than it must."""
+    if not sys.stdin.isatty():
+        raise InvalidArgument("--scope", text=f"pass --scope with what the token allows: {SCOPES}")
+    print(f"What does the token allow ({SCOPES})? ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().replace(",", " ").split()
 
 
 def list_tokens(given: argparse.Namespace) -> int:
