@@ -9,6 +9,7 @@ import threading
 from asyncio import StreamWriter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from duequeue import Queue
 from duequeue.contract.phrases import HOUR
 from duequeue.contract.stage import until
 from duequeue.instants import MILLISECOND
+from duequeue.server.tokens import Scope, TokenFile, new_token
 from tests.callbacks import receiver as hostile
 from tests.callbacks.pushed import pushing
 from tests.callbacks.receiver import Call, Receiver, replies, waits_for
@@ -207,6 +209,32 @@ def test_a_receiver_settles_later_by_token_over_http(tmp_path: Path, receiver: R
         reply = {"response": [{"token": token, "value": "done"}]}
         assert http.post("/v1/queues/orders:settle", json=reply).json()["settled"][token] == "won"
         assert http.get("/v1/queues/orders/responses/a").json()["value"] == "done"
+
+
+def test_the_token_of_a_callback_settles_only_with_a_token_of_the_server(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    receiver.will("/shop", replies(202, headers={"duequeue-extend": "10m"}))
+    tokens = TokenFile(tmp_path / "tokens.json")
+    given = {}
+    for scope, prefix in ((Scope.ADMIN, ""), (Scope.SETTLE, "mails"), (Scope.OFFER, "")):
+        given[scope], grant = new_token([scope], datetime.now(UTC), prefix=prefix)
+        tokens.add(grant)
+    arguments = ("--token-file", str(tokens.path), "--allow", "127.0.0.0/8")
+    with serving(*arguments, folder=tmp_path) as server, server.client() as http:
+        http.headers["Authorization"] = f"Bearer {given[Scope.ADMIN]}"
+        define_over_http(http, receiver)
+        http.put("/v1/queues/orders/messages/a")
+        (call,) = receiver.wait_for_calls(1)
+        reply = {"ack": [call.headers["duequeue-token"]]}
+        for headers, status in (
+            ({"Authorization": ""}, 401),
+            ({"Authorization": f"Bearer {given[Scope.SETTLE]}"}, 403),
+            ({"Authorization": f"Bearer {given[Scope.OFFER]}"}, 403),
+            ({}, 200),
+        ):
+            answer = http.post("/v1/queues/orders:settle", json=reply, headers=headers)
+            assert answer.status_code == status
 
 
 @pytest.mark.parametrize(
