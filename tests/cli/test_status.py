@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -124,17 +125,19 @@ def test_a_line_reaches_the_terminal_in_one_write(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_on_a_terminal_the_line_stays_below_what_handlers_print(
+def test_on_a_terminal_the_line_stays_below_all_other_output(
     tmp_path: object, processes: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/queue.db"
     with (
         Queue[int].open(url, "orders") as queue,
-        worker_on_a_terminal(url, f"--processes={processes}") as (worker, read),
+        worker_on_a_terminal(url, f"--processes={processes}", "--log-events") as (worker, read),
     ):
         queue.offer("a", 1)
         shown = read("1 handled, 0 failed")
         assert f"{ERASE_LINE}handled a 1\r\n" in shown
+        logged = re.escape(ERASE_LINE) + r"[0-9-]+ [0-9:,]+ INFO duequeue\.events: Handled .*\r\n"
+        assert re.search(logged, shown)
         assert f"{ERASE_LINE}orders: " in shown
         worker.send_signal(signal.SIGINT)
         assert read("stopped, 1 handled, 0 failed, 0 buried\r\n").endswith(

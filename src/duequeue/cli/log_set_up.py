@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 from types import TracebackType
+from typing import TextIO
 
 from duequeue.cli.json_lines import JsonLines
 
@@ -12,6 +13,15 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
 logger = logging.getLogger("duequeue.cli")
+
+
+class CurrentStderr(logging.StreamHandler[TextIO]):
+    """Logs to what is standard error at the moment, which puts lines above a status line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +43,7 @@ def set_up_log(level: str, form: str) -> None:
     logging.basicConfig(
         level=level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
+        handlers=[CurrentStderr()],
     )
     if level != "debug":  # uvicorn logs each of its own steps
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
