@@ -25,7 +25,7 @@ from tests.fire.clocks import SkewedClock, reader_of
 from tests.fire.crons import install_cron
 from tests.fire.handler_runs import Runs
 from tests.fire.recorder import Recorder
-from tests.fire.traffic import MIXED, POLLING, PRODUCING, Mixed, Traffic
+from tests.fire.traffic import CLASHING, MIXED, POLLING, PRODUCING, Mixed, Traffic
 from tests.fire.walking import walk, walk_alone, walk_async
 
 RETRIES = RetryPolicy(budget=timedelta(seconds=5))
@@ -67,6 +67,7 @@ class Actor:
         roles: dict[str, Callable[[], None]] = {
             "caller": lambda: self._blocking(MIXED),
             "producer": lambda: self._blocking(PRODUCING),
+            "rival": lambda: self._blocking(CLASHING),
             "poller": lambda: self._blocking(POLLING),
             "async caller": lambda: asyncio.run(self._awaiting(MIXED)),
             "consumer": self._consume,

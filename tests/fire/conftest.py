@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fire.ground import Ground
-from tests.fire.mariadb_ground import MariadbGround
+from tests.fire.mariadb_ground import AlertedGround, MariadbGround
 from tests.fire.proxy import Proxy
-from tests.fire.stores import STORES, PostgresGround
+from tests.fire.stores import STORES, PostgresGround, RedisGround
 from tests.fixtures.mariadb import MariaDBServer, OwnMariaDBServer
 from tests.fixtures.postgres import OwnPostgresServer, PostgresServer
 
@@ -41,6 +41,14 @@ def redis_ground(tmp_path: Path) -> Iterator[Ground]:
     """A server that writes every change to its disk, behind a network that tests may cut."""
     with STORES["redis"].ground(tmp_path) as ground:
         yield ground
+
+
+@pytest.fixture
+def alerted_ground(frail_mariadb: MariaDBServer, redis_ground: RedisGround) -> Iterator[Ground]:
+    """MariaDB, and a Redis through which processes wake each other, each behind a network."""
+    assert isinstance(frail_mariadb, OwnMariaDBServer)
+    with closing(Proxy(frail_mariadb.admin_url)) as proxy:
+        yield AlertedGround(frail_mariadb, proxy, redis_ground)
 
 
 @pytest.fixture

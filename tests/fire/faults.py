@@ -7,6 +7,7 @@ from random import Random
 
 from tests.fire.crew import Crew
 from tests.fire.ground import Ground
+from tests.fire.proxy import Proxy
 
 # The clocks of these actors are left alone. A cron takes its instants from its clock, and the other
 # one moves its own.
@@ -84,16 +85,44 @@ def crash(scene: Scene, process: str) -> None:
 
 def cut(scene: Scene, process: str) -> None:
     """Break every connection and refuse new ones for a while."""
-    scene.ground.proxy.cut()
-    time.sleep(scene.random.uniform(0.05, 0.8))
-    scene.ground.proxy.restore()
+    _cut(scene.ground.proxy, scene.random)
 
 
 def black_hole(scene: Scene, process: str) -> None:
     """Lose every packet for a while, and deliver them later."""
-    scene.ground.proxy.swallow()
-    time.sleep(scene.random.uniform(0.3, 2.0))
-    scene.ground.proxy.restore()
+    _swallow(scene.ground.proxy, scene.random)
+
+
+def alerts_flush(scene: Scene, process: str) -> None:
+    """Delete everything in the Redis through which processes wake each other."""
+    scene.ground.alerts.flush()
+
+
+def alerts_crash(scene: Scene, process: str) -> None:
+    """Crash that Redis, and start it again, empty."""
+    scene.ground.alerts.crash()
+
+
+def alerts_cut(scene: Scene, process: str) -> None:
+    """Break every connection to that Redis, and refuse new ones for a while."""
+    _cut(scene.ground.alerts.proxy, scene.random)
+
+
+def alerts_black_hole(scene: Scene, process: str) -> None:
+    """Lose every packet to and from that Redis for a while."""
+    _swallow(scene.ground.alerts.proxy, scene.random)
+
+
+def _cut(network: Proxy, random: Random) -> None:
+    network.cut()
+    time.sleep(random.uniform(0.05, 0.8))
+    network.restore()
+
+
+def _swallow(network: Proxy, random: Random) -> None:
+    network.swallow()
+    time.sleep(random.uniform(0.3, 2.0))
+    network.restore()
 
 
 FAULTS = {
@@ -106,4 +135,9 @@ FAULTS = {
     "crash": Fault(crash, undoes_leases=True),
     "cut": Fault(cut),
     "black hole": Fault(black_hole),
+    # No answer of the store comes through this Redis.
+    "alerts flush": Fault(alerts_flush, loses_replies=False),
+    "alerts crash": Fault(alerts_crash, loses_replies=False),
+    "alerts cut": Fault(alerts_cut, loses_replies=False),
+    "alerts black hole": Fault(alerts_black_hole, loses_replies=False),
 }

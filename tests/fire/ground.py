@@ -28,6 +28,15 @@ class Ground:
         """The network to the store."""
         raise NotImplementedError
 
+    @property
+    def alerts(self) -> "Ground":
+        """The Redis through which processes wake each other, if the store has one apart."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Delete everything that the server has."""
+        raise NotImplementedError
+
     def crash(self) -> None:
         """End the server without a warning, and start it again."""
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from duequeue import Queue
 from tests.fire.ground import Ground
@@ -45,6 +46,21 @@ class MariadbGround(Ground):
             cursor.execute(HOLD)
             yield
             cursor.execute("ROLLBACK")
+
+
+class AlertedGround(MariadbGround):
+    """The same, where processes wake each other through a Redis, behind a network of its own."""
+
+    def __init__(self, server: OwnMariaDBServer, proxy: Proxy, alerts: Ground) -> None:
+        super().__init__(server, proxy)
+        self._alerts = alerts
+
+    def fresh_url(self) -> str:
+        return f"{super().fresh_url()}?alerts={quote(self._alerts.fresh_url(), safe='')}"
+
+    @property
+    def alerts(self) -> Ground:
+        return self._alerts
 
 
 @contextmanager

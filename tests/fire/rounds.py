@@ -19,15 +19,15 @@ from tests.fire.recorder import Recorder
 
 LEASE = 1500
 PERIOD = 250
-QUEUES = ("orders", "parcels", TICKS)
+QUEUES = ("orders", "parcels", "rivals", TICKS)
 
 # The roles of each process, and the queue of each role. Nobody consumes orders, so that every poll
-# of them is in the logs.
+# of them is in the logs. Rivals offer and drop the same key at the same time.
 PROCESSES = (
-    (("caller", "orders"), ("alone", "alone")),
+    (("caller", "orders"), ("alone", "alone"), ("rival", "rivals")),
     (("caller", "orders"), ("async caller", "orders"), ("producer", "parcels")),
-    (("consumer", "parcels"), ("producer", "parcels"), ("cron", TICKS)),
-    (("async consumer", "parcels"), ("cron", TICKS), ("poller", TICKS)),
+    (("consumer", "parcels"), ("producer", "parcels"), ("cron", TICKS), ("rival", "rivals")),
+    (("async consumer", "parcels"), ("cron", TICKS), ("poller", TICKS), ("rival", "rivals")),
     (("caller", "parcels"), ("poller", TICKS), ("alone", "alone")),
 )
 

@@ -17,10 +17,18 @@ import psycopg
 from duequeue import Queue
 from tests.fire.disks import Disk, small_disk
 from tests.fire.ground import Ground
-from tests.fire.mariadb_ground import mariadb_ground
+from tests.fire.mariadb_ground import AlertedGround, mariadb_ground
 from tests.fire.proxy import Proxy
+from tests.fixtures.mariadb import SETTINGS as MARIADB_SETTINGS
+from tests.fixtures.mariadb import own_mariadb
 from tests.fixtures.postgres import SETTINGS, OwnPostgresServer, own_server
-from tests.fixtures.redis_server import DATABASES, RedisServer, running, valkey_9
+from tests.fixtures.redis_server import (
+    DATABASES,
+    NOT_PERSISTENT,
+    RedisServer,
+    running,
+    valkey_9,
+)
 
 SQLITE_MEGABYTES = 64
 POSTGRES_MEGABYTES = 1024
@@ -131,6 +139,9 @@ class RedisGround(Ground):
     def proxy(self) -> Proxy:
         return self._proxy
 
+    def flush(self) -> None:
+        self._server.ask("FLUSHALL")
+
     def crash(self) -> None:
         self._server.kill()
         self._server.start()
@@ -172,6 +183,18 @@ def redis_ground(folder: Path) -> Iterator[Ground]:
         yield RedisGround(server, proxy)
 
 
+@contextmanager
+def alerted_ground(folder: Path) -> Iterator[Ground]:
+    """MariaDB, and a Redis that keeps nothing on its disk."""
+    with (
+        own_mariadb(MARIADB_SETTINGS) as server,
+        closing(Proxy(server.admin_url)) as proxy,
+        running(valkey_9(), *NOT_PERSISTENT) as redis,
+        closing(Proxy(redis.url())) as line,
+    ):
+        yield AlertedGround(server, proxy, RedisGround(redis, line))
+
+
 @dataclass(frozen=True)
 class StoreEntry:
     """How to make the ground for a store, and the names of the faults that apply to it."""
@@ -189,6 +212,13 @@ STORES: Mapping[str, StoreEntry] = {
     ),
     "mariadb": StoreEntry(
         mariadb_ground, ("kill", "pause", "clock", "lock", "crash", "cut", "black hole")
+    ),
+    "mariadb+redis": StoreEntry(
+        alerted_ground,
+        (
+            *("alerts flush", "alerts crash", "alerts cut", "alerts black hole"),
+            *("kill", "lock", "crash", "cut"),
+        ),
     ),
     "redis": StoreEntry(redis_ground, ("kill", "pause", "clock", "crash", "cut", "black hole")),
 }

@@ -44,5 +44,10 @@ def test_mariadb(mariadb_ground: Ground, tmp_path: Path) -> None:
     burn(mariadb_ground, ["kill", "crash", "cut", "black hole", "lock", "clock"], tmp_path)
 
 
+def test_mariadb_with_wake_ups_through_redis(alerted_ground: Ground, tmp_path: Path) -> None:
+    faults = ["alerts flush", "alerts crash", "alerts cut", "alerts black hole"]
+    burn(alerted_ground, [*faults, "kill", "crash"], tmp_path)
+
+
 def test_redis(redis_ground: Ground, tmp_path: Path) -> None:
     burn(redis_ground, ["kill", "crash", "cut", "black hole", "pause", "clock"], tmp_path)

@@ -28,6 +28,8 @@ MIXED = {
 # On a clock that stands still during a call, by an actor that is alone.
 ALONE = {**MIXED, "run_now": 3, "revive_one": 6, "list": 6}
 PRODUCING = {"offer": 60, "offer_batch": 10, "drop": 4, "revive": 10, "reschedule": 4}
+# All that do this use the same key at a time.
+CLASHING = {"offer": 50, "drop": 50}
 POLLING = {"poll": 20, "wait": 20, "settle": 40}
 
 SETTLEMENTS = {"ack": 60, "extend": 14, "release": 18, "bury": 10}
@@ -50,8 +52,9 @@ class Mixed:
         self._last: Call | None = None
         self._held: list[Delivered] = []
         self._buried: list[Delivered] = []
-        self.key: Callable[[], str] = self._key_of_this_second
-        self.rest = 0.008
+        clashes = mix is CLASHING
+        self.key: Callable[[], str] = _key_of_this_moment if clashes else self._key_of_this_second
+        self.rest = 0.001 if clashes else 0.008
         self.longest_wait = 0.1
 
     def run(self, stopping: Callable[[], bool]) -> Traffic:
@@ -136,3 +139,8 @@ class Mixed:
     def _key_of_this_second(self) -> str:
         second = instant() // 1_000_000 - self._random.choice([0, 0, 0, 1])
         return f"k{second}-{self._random.randrange(KEYS_PER_SECOND)}"
+
+
+def _key_of_this_moment() -> str:
+    """Return a key for a tenth of a second, so that its history is short."""
+    return f"moment-{instant() // 100_000}"

@@ -55,7 +55,8 @@ class Worker:
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
         self._recorder = Recorder(Path(spec.folder, f"{spec.name}.jsonl"))
-        self._recorder.noted("started", pid=os.getpid(), mutant=spec.mutant)
+        store = spec.settings.url.partition(":")[0]
+        self._recorder.noted("started", pid=os.getpid(), mutant=spec.mutant, store=store)
         self._actors = [
             Actor(spec.name, each, spec.settings, self._recorder) for each in spec.actors
         ]
