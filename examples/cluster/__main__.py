@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
-from duequeue.cli.address import PasswordHidingParser
+from duequeue.cli.strict_parser import StrictParser
 from duequeue.pipeline import Received, archive, deliver, ingest
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import archived_rows
@@ -65,7 +65,7 @@ def double(batch: list[Received]) -> list[Any]:
 
 def main() -> int:
     """Run the demo; return 0 if all counts agree."""
-    parser = PasswordHidingParser(prog="python -m examples.cluster", description=__doc__)
+    parser = StrictParser(prog="python -m examples.cluster", description=__doc__)
     parser.add_argument(
         "--url",
         help="an empty PostgreSQL database (default: a server that is started for the demo)",

@@ -93,6 +93,7 @@ def main() -> None:
     """Receive callbacks until Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="python -m duequeue.callbacks.receiver",
+        allow_abbrev=False,
         description="Receive callbacks of a queue, verify them and print them.",
     )
     parser.add_argument("--server", default=SERVER, help=f"the server (default: {SERVER})")

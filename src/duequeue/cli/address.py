@@ -2,7 +2,6 @@
 
 import argparse
 import re
-from typing import NoReturn
 
 from duequeue.cli.config import FILE, VARIABLES, load_defaults
 
@@ -26,13 +25,3 @@ def add_url(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
 def without_passwords(text: str) -> str:
     """Return a text in which the passwords of URLs are hidden."""
     return _PASSWORD.sub(r"\1\2***", text)
-
-
-class PasswordHidingParser(argparse.ArgumentParser):
-    """A parser that hides passwords in its error messages."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the error without passwords, and exit."""
-        if message.endswith("required: --url"):
-            message += f"; or set {URL_VARIABLE}"
-        super().error(without_passwords(message))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from difflib import get_close_matches
 from functools import partial, update_wrapper
 from typing import Any, Generic, TypedDict, TypeVar
 
@@ -11,6 +10,7 @@ from duequeue.errors import InvalidType
 from duequeue.flows.arguments import ExceptionTypes, check_handler
 from duequeue.flows.opening import Opening
 from duequeue.message import BurialNotice
+from duequeue.suggestions import advice
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -37,9 +37,7 @@ def check_options(options: ConsumerOptions) -> None:
     """Raise for an option that `consume` does not have, and name the most similar one."""
     known = ConsumerOptions.__annotations__
     for name in options.keys() - known:
-        alike = get_close_matches(name, known, n=1)
-        advice = f"did you mean {alike[0]!r}?" if alike else f"known are: {', '.join(known)}"
-        raise InvalidType(name, text=f"a handler has no option {name!r}; {advice}")
+        raise InvalidType(name, text=f"a handler has no option {name!r}; {advice(name, known)}")
 
 
 class BoundHandler(Generic[D, R, C]):

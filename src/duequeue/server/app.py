@@ -182,6 +182,9 @@ class Service:
             chosen = exchange.match.route
             route = chosen.path
             await self._check(exchange)
+            _ = exchange.query  # which raises for what the route does not know
+            if chosen.body is None:
+                await exchange.refuse_body()
             await chosen.handle(exchange)
         except ClientGone:
             exchange.status = 499

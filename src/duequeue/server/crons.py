@@ -58,21 +58,18 @@ async def remove(exchange: Exchange) -> None:
 
 async def pause(exchange: Exchange) -> None:
     """Remove the undelivered ticks, and create no more."""
-    await exchange.body()
     queue, status = await _find(exchange, Scope.ADMIN)
     await exchange.answer(wire.Changed(await queue.queue.cron.pause(status.prefix)))
 
 
 async def resume(exchange: Exchange) -> None:
     """Create ticks again."""
-    await exchange.body()
     queue, status = await _find(exchange, Scope.ADMIN)
     await exchange.answer(wire.Changed(await queue.queue.cron.resume(status.prefix)))
 
 
 async def run_now(exchange: Exchange) -> None:
     """Offer one extra message, due now."""
-    await exchange.body()
     queue, status = await _find(exchange, Scope.ADMIN)
     if await exchange.service.crons.find(queue.name, status.prefix) is None:
         raise _unknown_schedule()

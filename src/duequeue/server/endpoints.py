@@ -142,7 +142,6 @@ async def disable(exchange: Exchange) -> None:
 
 async def enable(exchange: Exchange) -> None:
     """Call an endpoint again, and forget that it failed."""
-    await exchange.body()
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.ADMIN)
         changed = await access.definitions.enable(entry.endpoint.id)

@@ -23,6 +23,7 @@ from duequeue.server.problems import (
 )
 from duequeue.server.times import read_instant
 from duequeue.server.tokens import Grant, Scope, unauthorized
+from duequeue.suggestions import advice
 
 if TYPE_CHECKING:
     from duequeue.server.app import Service
@@ -36,6 +37,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 NDJSON = b"application/x-ndjson"
+# What many clients send where there is nothing to send.
+_NOTHING = b"{}"
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
 
 
@@ -92,7 +95,7 @@ class Exchange:
 
     @property
     def query(self) -> dict[str, str]:
-        """The parameters after the question mark, each of which may come once."""
+        """The parameters after the question mark, each of which may come once; others raise."""
         if self._query is None:
             given: bytes = self._scope["query_string"]
             self._query = self._read_query(given) if given else {}
@@ -103,10 +106,11 @@ class Exchange:
             pairs = parse_qsl(given.decode("ascii"), keep_blank_values=True, errors="strict")
         except ValueError:
             raise malformed("the query is not valid UTF-8") from None
-        known = {each.name for each in self.match.route.parameters}
+        known = self.match.route.query_names
         for name, _ in pairs:
             if name not in known:
-                raise invalid(name, f"{name[:100]!r} is not a parameter of this path")
+                hint = advice(name, known) if known else "it has none"
+                raise invalid(name[:100], f"{name[:100]!r} is not a parameter of this path; {hint}")
         found = dict(pairs)
         if len(found) < len(pairs):
             raise invalid(pairs[0][0], "a parameter was given twice")
@@ -210,6 +214,16 @@ class Exchange:
                 raise _too_long(most)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    async def refuse_body(self) -> None:
+        """Read the body of a request that has nothing to say in it, or raise."""
+        sent = b""
+        async for chunk in self.chunks():
+            sent += chunk
+            if not _NOTHING.startswith(sent):
+                problem = invalid("body", "this path has no body; leave it out")
+                problem.headers[b"connection"] = b"close"
+                raise problem
+
     async def decoded(self, kind: Any) -> Any:
         """Receive a body of this type; an empty body is one without any field."""
         body = await self.body()
@@ -217,7 +231,7 @@ class Exchange:
         try:
             return form.decode(body or form.encode({}), kind)
         except UNREADABLE as error:
-            raise undecodable(error) from None
+            raise undecodable(error, kind=kind) from None
 
     async def answer(self, value: object, status: int = 200, form: Format = JSON) -> None:
         """Send an answer."""

@@ -103,7 +103,6 @@ async def reschedule(exchange: Exchange) -> None:
 
 async def run_now(exchange: Exchange) -> None:
     """Make a message due now."""
-    await exchange.body()
     queue = await exchange.queue()
     if not await queue.queue.reschedule(exchange.path["key"], timedelta(0)):
         raise _no_message()

@@ -25,6 +25,7 @@ from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import read_due, read_due_text, read_expiry
 from duequeue.server.tokens import Scope
+from duequeue.suggestions import advice
 
 # How many messages of a stream are offered together.
 CHUNK_MESSAGES = 1000
@@ -35,6 +36,7 @@ EXPIRES = Parameter("expires", str, "An instant or a time from now at which it i
 
 _decode_line = msgspec.json.Decoder(wire.OfferedMessage).decode
 _HEADER_PREFIX = b"duequeue-header-"
+_OPTIONS = ("duequeue-due-at", "duequeue-delay", "duequeue-replace", "duequeue-expires")
 
 
 async def post(exchange: Exchange) -> None:
@@ -60,6 +62,7 @@ async def post(exchange: Exchange) -> None:
 
 async def put(exchange: Exchange) -> None:
     """Offer the body as the payload of a key."""
+    _refuse_unknown_headers(exchange)
     body = await exchange.body()
     queue = await exchange.queue(create=True)
     message = Message(
@@ -72,6 +75,15 @@ async def put(exchange: Exchange) -> None:
     )
     outcome = await _offer_one(queue, message)
     await exchange.answer(wire.Offered(outcome=outcome.value), form=exchange.answer_format)
+
+
+def _refuse_unknown_headers(exchange: Exchange) -> None:
+    for each in exchange.headers:
+        name = each.decode("latin-1")
+        is_ours = name.startswith("duequeue-") and not each.startswith(_HEADER_PREFIX)
+        if is_ours and name not in _OPTIONS:
+            hint = advice(name, _OPTIONS)
+            raise invalid(name[:100], f"{name[:100]!r} is not a header of this path; {hint}")
 
 
 def _option(exchange: Exchange, name: str) -> str | None:
@@ -182,7 +194,7 @@ def _line_message(line: bytes, type_name: str, number: int) -> Message[bytes]:
     try:
         return _message(_decode_line(line), type_name, f"{place}.")
     except UNREADABLE as error:
-        raise undecodable(error, place) from None
+        raise undecodable(error, place, wire.OfferedMessage) from None
 
 
 async def _lines(exchange: Exchange) -> AsyncIterator[tuple[int, bytes]]:

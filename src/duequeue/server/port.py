@@ -253,6 +253,20 @@ def _decoded(decode: Callable[[bytes], Any], data: bytes) -> Any:
 
 
 ROUTES = (
-    Route("POST", "/v1/port:call", call, "Run one operation of a store", documented=False),
-    Route("POST", "/v1/port:wait", wait, "Wait for a wake-up of a queue", documented=False),
+    Route(
+        "POST",
+        "/v1/port:call",
+        call,
+        "Run one operation of a store",
+        body=object,
+        documented=False,
+    ),
+    Route(
+        "POST",
+        "/v1/port:wait",
+        wait,
+        "Wait for a wake-up of a queue",
+        body=object,
+        documented=False,
+    ),
 )

@@ -1,8 +1,9 @@
 """Errors as RFC 9457 problem details. They name the argument that is wrong, never its payload."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -16,8 +17,10 @@ from duequeue.errors import (
     SchemaError,
     StoreUnavailable,
 )
+from duequeue.suggestions import suggestion
 
 CONTENT_TYPE = b"application/problem+json"
+LONGEST_DETAIL = 600
 # How a library's error names its argument, and how the API does.
 _ARGUMENTS = {
     "after": "cursor",
@@ -30,6 +33,7 @@ _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
 # The end of a text such as "lease must be at least one millisecond, not datetime.timedelta(0)".
 _VALUE_OF_PYTHON = re.compile(r", (?:not|but it is) datetime\.(?:datetime|timedelta)\(.*\)$")
 _UNKNOWN_FIELD = re.compile(r"unknown field `([^`]*)`")
+_BAD_CHARACTER = re.compile(r"Expected `str` matching regex .*$")
 _MISSING_FIELD = re.compile(r"missing required field `([^`]*)`")
 # What reading a body raises.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -77,13 +81,19 @@ class Problem(Exception):
             type=f"urn:duequeue:{self.kind}",
             title=HTTPStatus(self.status).phrase,
             status=self.status,
-            detail=self.detail,
+            detail=_shortened(self.detail),
             request_id=request_id,
-            argument=self.argument,
+            argument=None if self.argument is None else _shortened(self.argument),
             offered=self.offered,
             reason=self.reason,
         )
         return msgspec.json.encode(details)
+
+
+def _shortened(text: str) -> str:
+    """Leave out the middle of a text that quotes something long."""
+    half = LONGEST_DETAIL // 2
+    return text if len(text) <= LONGEST_DETAIL else f"{text[:half]} … {text[-half:]}"
 
 
 def invalid(argument: str, detail: str) -> Problem:
@@ -118,8 +128,8 @@ def malformed(detail: str) -> Problem:
     return Problem(400, "malformed", detail)
 
 
-def undecodable(error: Exception, inside: str = "") -> Problem:
-    """Return the problem of a body that is not JSON or msgpack, or has the wrong fields."""
+def undecodable(error: Exception, inside: str = "", kind: Any = None) -> Problem:
+    """Return the problem of a body that is not JSON or msgpack, or not of this kind."""
     if isinstance(error, UnicodeDecodeError):
         return malformed(f"{inside or 'the body'} is not valid UTF-8")
     if isinstance(error, RecursionError):
@@ -129,11 +139,25 @@ def undecodable(error: Exception, inside: str = "") -> Problem:
         return malformed(f"{inside or 'the body'} cannot be read: {text}")
     place = _PLACE.search(text)
     argument = place[1] if place else ""
+    text = _BAD_CHARACTER.sub("it holds a character that is not allowed here", _PLACE.sub("", text))
     for pattern in (_UNKNOWN_FIELD, _MISSING_FIELD):
         if field := pattern.search(text):
             argument = f"{argument}.{field[1]}".lstrip(".")
+            if pattern is _UNKNOWN_FIELD and (hint := suggestion(field[1], set(_fields_in(kind)))):
+                text += f"; {hint}"
     whole = ".".join(part for part in (inside, argument) if part) or "body"
-    return invalid(whole, f"{whole}: {_PLACE.sub('', text)}")
+    return invalid(whole, f"{whole}: {text}")
+
+
+def _fields_in(kind: Any) -> Iterator[str]:
+    """Return the names of all fields of a type, and of the types inside it."""
+    if hasattr(kind, "__struct_fields__"):
+        yield from kind.__struct_fields__
+        parts: Iterable[Any] = get_type_hints(kind).values()
+    else:
+        parts = get_args(kind)
+    for part in parts:
+        yield from _fields_in(part)
 
 
 def problem_of(error: Exception) -> Problem:

@@ -35,7 +35,6 @@ async def read(exchange: Exchange) -> None:
     name = exchange.path["queue"]
     if not exchange.grant.allows(Scope.READ, name):
         exchange.check(Scope.OFFER, name)
-    await exchange.body()  # the next event says that the client is gone
     key, wait = checked_key(exchange.path["key"]), _wait(exchange)
     try:
         found = await _response(exchange, key, wait)

@@ -6,7 +6,7 @@ what follows the last colon of a path, as in `/v1/queues/orders:poll`.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -47,6 +47,11 @@ class Route:
     open: bool = False  # whether it needs no token
     offline: bool = False  # whether it works while the store is unavailable
     documented: bool = True
+
+    @cached_property
+    def query_names(self) -> frozenset[str]:
+        """The parameters that may follow the question mark."""
+        return frozenset(each.name for each in self.parameters if each.place == "query")
 
 
 class Match(NamedTuple):

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from difflib import get_close_matches
 
 from duequeue.errors import InvalidArgument
+from duequeue.suggestions import advice
 
 
 def split_options(url: str) -> tuple[str, dict[str, str]]:
@@ -41,9 +41,4 @@ def refuse_unknown_options(options: Mapping[str, str], known: AbstractSet[str]) 
     may_show = not any("@" in name + value for name, value in options.items())
     for name in options.keys() - known:
         shown = f" {name!r}" if may_show else ""
-        raise InvalidArgument("url", f"has the unknown option{shown}; {_advice(name, known)}")
-
-
-def _advice(name: str, known: AbstractSet[str]) -> str:
-    alike = get_close_matches(name, known, n=1)
-    return f"did you mean {alike[0]!r}?" if alike else f"known are: {', '.join(sorted(known))}"
+        raise InvalidArgument("url", f"has the unknown option{shown}; {advice(name, known)}")
