@@ -263,7 +263,7 @@ def test_a_wake_up_for_a_queue_that_was_closed_is_passed_on(
 
 
 def begin_to_claim(store: Store) -> Steps[object]:
-    return store.claim(1, 0, 1, 1)
+    return store.claim(1, 0, 1, 10)
 
 
 def begin_to_look(store: Store) -> Steps[object]:

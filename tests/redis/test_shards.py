@@ -66,9 +66,9 @@ def test_polls_take_what_is_due_first_over_all_shards(queue: Any, limit: int) ->
 
 def overtaken(store: Store, session: Session) -> Steps[list[Claimed]]:
     """Claim a message; after the look at all shards, another poll takes the one that is first."""
-    steps = store.claim(1, 9, 10, token=1)
+    steps = store.claim(1, 9, 10, token=10)
     reply = yield next(steps)
-    assert len(session.run(partial(store.claim, 1, 9, 10, token=2))) == 1
+    assert len(session.run(partial(store.claim, 1, 9, 10, token=20))) == 1
     try:
         while True:
             reply = yield steps.send(reply)

@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import BurialHook, OnBuried
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.coroutine_functions import refuse_coroutine_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
@@ -67,6 +68,8 @@ class Consumer(Generic[T]):
         self._context = replace(
             context,
             max_attempts=rules.max_attempts,
+            extends_leases=True,
+            fetches_ahead=rules.max_attempts != 1,  # as the only attempt, it must be handled
             on_buried=None if self._hook is None else self._hook.add,
         )
         self._perform = perform
@@ -75,7 +78,8 @@ class Consumer(Generic[T]):
         self._rules = rules
         timeout = rules.timeout
         late = None if timeout is None else LateHandlers(timeout.total_seconds(), concurrency)
-        self._handover: Handover[Delivery[T]] = Handover(batch, late)
+        caution = Caution[Delivery[T]](rules.max_attempts, concurrency)
+        self._handover: Handover[Delivery[T]] = Handover(batch, late, caution)
         feeder = Feeder(self._context, self._handover, partial(deliver, self._context))
         keeper = Keeper(self._context, self._handover, rules)
         self._stopping = Stopping(self._context, self._handover)

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
@@ -62,13 +63,16 @@ class AsyncConsumer(Generic[T]):
         self._context = replace(
             context,
             max_attempts=rules.max_attempts,
+            extends_leases=True,
+            fetches_ahead=rules.max_attempts != 1,  # as the only attempt, it must be handled
             on_buried=None if self._hook is None else self._hook.add,
         )
         self._perform = perform
         self._lifetime = lifetime
         self._handler = handler
         self._rules = rules
-        self._handover: AsyncHandover[AsyncDelivery[T]] = AsyncHandover(batch)
+        caution = Caution[AsyncDelivery[T]](rules.max_attempts, concurrency)
+        self._handover: AsyncHandover[AsyncDelivery[T]] = AsyncHandover(batch, caution)
         feeder = Feeder(self._context, self._handover, partial(deliver, self._context))
         keeper = Keeper(self._context, self._handover, rules)
         self._stopping = Stopping(self._context, self._handover)

@@ -1,12 +1,14 @@
 """The feeder of a consumer fetches messages ahead of the handlers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
+from duequeue.consumer import settling
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.roles import AwaitRoom, ConsumerRole, RoleFlow, relayed
-from duequeue.drive.actions import Action, Run
+from duequeue.drive.actions import Action, Flow, Run
 from duequeue.errors import QueueClosed
 from duequeue.flows import polling
 from duequeue.flows.context import Context
@@ -30,14 +32,14 @@ class Feeder(ConsumerRole[T, P]):
         wrap: polling.Wrap[T, P],
     ) -> None:
         super().__init__(context, handover)
+        self._alone = replace(context, fetches_ahead=False)
         self._wrap = wrap
 
     def run(self) -> RoleFlow[None]:
         """Fetch messages, one poll at a time, until the consumer stops or its queue is closed."""
         while (room := (yield AwaitRoom())) > 0:
             try:
-                poll = polling.poll_many(self.context, self._wrap, room, None)
-                fetched = yield from relayed(poll, self._unless_stopping())
+                fetched = yield from relayed(self._poll(room), self._unless_stopping())
             except PollEnds:
                 return
             except QueueClosed:
@@ -48,7 +50,14 @@ class Feeder(ConsumerRole[T, P]):
                 yield from self.report("poll", error)
             else:
                 with self.handover as workload:
-                    workload.add(fetched, room)
+                    returned = workload.add(fetched, room)
+                giving_back = settling.give_back(self.context, returned)
+                yield from self.tried("give messages back", giving_back)
+
+    def _poll(self, room: int) -> Flow[list[P]]:
+        if self.handover.workload.caution.alone:
+            return polling.try_poll_many(self._alone, self._wrap, room)
+        return polling.poll_many(self.context, self._wrap, room, None)
 
     def _unless_stopping(self) -> Callable[[Action], RoleFlow[object]]:
         """Return the function that performs one poll's actions until the consumer stops.

@@ -3,6 +3,7 @@
 import threading
 from typing import Generic, TypeVar
 
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
@@ -15,8 +16,10 @@ P = TypeVar("P", bound=LeasedMessage)
 class Handover(Generic[P]):
     """A workload and its lock, which a `with` block holds; its end wakes those who can go on."""
 
-    def __init__(self, batch: int, late: LateHandlers | None = None) -> None:
-        self.workload: Workload[P] = Workload(batch, late)
+    def __init__(
+        self, batch: int, late: LateHandlers | None = None, caution: Caution[P] | None = None
+    ) -> None:
+        self.workload: Workload[P] = Workload(batch, late, caution)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
@@ -66,8 +69,9 @@ class Handover(Generic[P]):
             self._unsettled.notify()
         if self.workload.idle:
             self._nothing_runs.notify()
-        if self.workload.late is not None and self.workload.room():
-            self._room.notify()  # perhaps late handlers had occupied every thread
+        # Perhaps late handlers had occupied every thread, or this was the only message in hand.
+        if (self.workload.late is not None or verdict is None) and self.workload.room():
+            self._room.notify()
         return goes_on
 
     def _wake_a_worker(self) -> None:

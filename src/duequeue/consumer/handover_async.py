@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
@@ -14,8 +15,8 @@ P = TypeVar("P", bound=LeasedMessage)
 class AsyncHandover(Generic[P]):
     """The counterpart of `Handover` on one event loop, which needs no lock."""
 
-    def __init__(self, batch: int) -> None:
-        self.workload: Workload[P] = Workload(batch)
+    def __init__(self, batch: int, caution: Caution[P] | None = None) -> None:
+        self.workload: Workload[P] = Workload(batch, caution=caution)
         self._loop = asyncio.get_running_loop()
         self._work = asyncio.Event()
         self._room = asyncio.Event()
@@ -48,6 +49,8 @@ class AsyncHandover(Generic[P]):
         self._unsettled.set()
         if self.workload.idle:
             self._nothing_runs.set()
+        if verdict is None and self.workload.room():
+            self._room.set()
 
     async def await_room(self) -> int:
         """Wait for room, and return how many messages to fetch; 0 once stopping."""

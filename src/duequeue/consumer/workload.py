@@ -4,6 +4,7 @@ import math
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
@@ -32,8 +33,11 @@ class Workload(Generic[P]):
     The caller of a method holds the lock of the handover; the flags may be read without it.
     """
 
-    def __init__(self, batch: int, late: LateHandlers | None = None) -> None:
+    def __init__(
+        self, batch: int, late: LateHandlers | None = None, caution: Caution[P] | None = None
+    ) -> None:
         self._batch = batch
+        self.caution = Caution[P]() if caution is None else caution
         self._waiting: deque[P] = deque()
         self._running: dict[int, P] = {}
         self.late = late
@@ -58,19 +62,22 @@ class Workload(Generic[P]):
         too_many_wait = len(self._waiting) > self._most_waiting // 2
         if too_many_wait or len(self._done) > BACKLOG * self._batch:
             return 0
-        return min(self._batch, self._most_waiting - len(self._waiting))
+        room = min(self._batch, self._most_waiting - len(self._waiting))
+        return min(room, self.caution.room(self.in_hand)) if self.caution.limits else room
 
-    def add(self, fetched: list[P], room: int) -> None:
+    def add(self, fetched: list[P], room: int) -> list[P]:
         """Add the messages of a poll that asked for as many as there was room for.
 
         One batch may wait, or two while polls bring all that they ask for and handlers are done
-        with it before the next poll returns.
+        with it before the next poll returns. Return the messages to give back.
         """
         full = len(fetched) == room
         outrun = full and self._was_full and not (self._waiting or self._running)
         self._most_waiting = 2 * self._batch if outrun else self._batch
         self._was_full = full
-        self._waiting.extend(fetched)
+        kept, returned = self.caution.sort(fetched)
+        self._waiting.extend(kept)
+        return returned
 
     def take(self) -> P | None:
         """Return the next message to handle, which runs from now on."""

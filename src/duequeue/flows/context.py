@@ -35,6 +35,9 @@ NOTIFY_AHEAD = 60_000
 class Context(Generic[T]):
     """One queue's store and settings; durations in milliseconds.
 
+    A consumer extends its leases, so one that ends means that its process died. If it fetches
+    ahead, the process may have died before anybody had the message in hand.
+
     Inside a caller's transaction there is no group commit, and there are no alerts, because only
     the caller's commit can notify others.
     """
@@ -61,6 +64,8 @@ class Context(Generic[T]):
     cleaning: Cleaning | None = None
     keeps_history: bool = False
     keep: int = KEEP
+    extends_leases: bool = False
+    fetches_ahead: bool = False
 
     def run(self, operation: Operation[R]) -> Flow[R]:
         """Run an operation of the store, and try again as the policy says."""

@@ -22,6 +22,7 @@ from duequeue.flows.emitting import emit_delivered
 from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant, timeout_millis
+from duequeue.port.fencing import IN_HAND, LEAST, LOST_IN_HAND, RANDOM_BITS, losses_of
 from duequeue.port.store import Burial, Claimed, Expiry, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
@@ -153,8 +154,9 @@ def _look(
     """Lease what is due now, at most `limit`, and bury or drop what must not be delivered."""
     found: list[Found[T]] = []
     claims, late_claims, goes_on = 0, 0, True
+    smallest = LEAST if context.fetches_ahead else LEAST + IN_HAND
     while goes_on and len(found) < limit:
-        token = secrets.randbits(62) + 1
+        token = secrets.randbits(RANDOM_BITS) * 10 + smallest
         # With messages in hand, try once: they must not wait until the store can be reached.
         policy = RetryPolicy.never() if found else context.retry
         try:
@@ -213,8 +215,8 @@ def _sort_out(
         if each.expires_at is not None and each.expires_at <= now:
             expired.append(Expiry(each.lease, each.attempt - 1))
             continue
-        if most is not None and each.attempt > most:
-            reason = f"max_attempts: delivered {each.attempt - 1} times without an ack"
+        if most is not None and each.attempt > most and not _is_spared(each):
+            reason = _too_often(context, each)
             burials.append(Burial(each.lease, each.attempt - 1, reason, context.keep))
             continue
         try:
@@ -228,6 +230,18 @@ def _sort_out(
             reason = storable(f"undecodable payload: {error!r}")
             burials.append(Burial(each.lease, each.attempt, reason, context.keep))
     return good, burials, expired
+
+
+def _is_spared(each: Claimed) -> bool:
+    """Return whether nobody may have had a message in hand when its last lease ended."""
+    return 0 < losses_of(each.lease.token) < LOST_IN_HAND
+
+
+def _too_often(context: Context[T], each: Claimed) -> str:
+    reason = f"max_attempts: delivered {each.attempt - 1} times without an ack"
+    if context.extends_leases and losses_of(each.lease.token) == LOST_IN_HAND:
+        return f"{reason}; the last time, its process died while it was handled, or lost its lease"
+    return reason
 
 
 def _check_row(each: Claimed) -> None:

@@ -1,7 +1,6 @@
 """What a poll does with messages that it claims but must not deliver."""
 
 import logging
-import secrets
 from functools import partial
 from typing import TypeVar
 
@@ -11,6 +10,7 @@ from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_expired
 from duequeue.instants import MILLISECOND, words_for
+from duequeue.port.fencing import new_token
 from duequeue.port.store import Burial, Claimed, Expiry, Operation
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
@@ -79,7 +79,7 @@ def _expire(
 ) -> Flow[None]:
     """Drop expired messages, and look for more of them if there may be many."""
     if many_more:
-        token = secrets.randbits(62) + 1
+        token = new_token()
         until = now + context.lease
         claim = partial(context.store.claim_expired, EXPIRED_AT_ONCE, now, until, token)
         expired = expired + (yield from _once(context, claim, gives_up_at))

@@ -186,7 +186,11 @@ class Store(Protocol):
         """
 
     def claim(self, limit: int, now: int, until: int, token: int) -> Steps[list[Claimed]]:
-        """Lease up to `limit` due messages, earliest due first; empty only if none is claimable."""
+        """Lease up to `limit` due messages, earliest due first; empty only if none is claimable.
+
+        The token of each lease is this one plus the leases that the message lost before, as
+        `fencing.token_after` computes it. `give_back` keeps that number.
+        """
 
     def claim_expired(self, limit: int, now: int, until: int, token: int) -> Steps[list[Expiry]]:
         """Lease the expired messages among the `limit` that are due first, to remove them."""

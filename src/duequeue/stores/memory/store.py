@@ -8,6 +8,7 @@ from operator import attrgetter
 from duequeue.drive.steps import at_once
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
+from duequeue.port.fencing import token_after, token_given_back
 from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
 from duequeue.port.listing import Place, Selection
@@ -61,9 +62,10 @@ class MemoryStore:
         """Take what is due first."""
         claimed: list[Claimed] = []
         while len(claimed) < limit and (entry := self._table.take_due(now)) is not None:
-            entry.leased_until, entry.token, entry.attempt = until, token, entry.attempt + 1
+            entry.leased_until, entry.attempt = until, entry.attempt + 1
+            entry.token = token_after(entry.token, token)
             self._table.place(entry)
-            lease = Lease(entry.id, token, now, entry.key)
+            lease = Lease(entry.id, entry.token, now, entry.key)
             facts = (entry.payload, entry.asked_at, entry.attempt, entry.headers, entry.due_at)
             claimed.append(Claimed(lease, entry.key, *facts, entry.expires_at))
         return claimed
@@ -142,7 +144,10 @@ class MemoryStore:
         held = [entry for entry, _ in self._held(leases)]
         for entry in held:
             entry.attempt -= 1
-        return {self._table.reschedule(entry, entry.due_at) for entry in held}
+            kept = token_given_back(entry.token)
+            self._table.reschedule(entry, entry.due_at)
+            entry.token = kept
+        return {entry.id for entry in held}
 
     @at_once
     def bury(

@@ -2,6 +2,7 @@
 
 from duequeue.instants import EARLIEST
 from duequeue.port.burial_table import StoredBurial
+from duequeue.port.fencing import IN_HAND
 from duequeue.port.store import Claimed, Lease, Record, StoredMessage, StoredResponse
 
 # What stands for None.
@@ -19,14 +20,15 @@ def tail_of(record: Record) -> bytes:
     return tail if headers is None else tail + headers.encode()
 
 
-def claimed(member: bytes, content: bytes, due: bytes, attempt: int, lease: Lease) -> Claimed:
+def claimed(member: bytes, content: bytes, due: bytes, counts: int, lease: Lease) -> Claimed:
     """Return a claimed message; `lease` lacks the id and the key, which are in the member."""
+    attempt, losses = divmod(counts, IN_HAND)
     digits = member[0] - 95
     key = member[digits:].decode()
     _, asked, expires, size, rest = content.split(b" ", 4)
     length = int(size)
     return Claimed(
-        Lease(int(member[1:digits]), lease.token, lease.delivered_at, key),
+        Lease(int(member[1:digits]), lease.token + losses, lease.delivered_at, key),
         key,
         rest[:length],
         int(asked),

@@ -11,6 +11,7 @@ from operator import attrgetter, itemgetter
 
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
+from duequeue.port.fencing import losses_of
 from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
 from duequeue.port.listing import Selection
@@ -103,6 +104,7 @@ class RedisStore:
         """
         found: list[Claimed] = []
         taken_out = False
+        token -= losses_of(token)  # an older client draws tokens that end in any digit
         lease = Lease(0, token, now, "")
         channel = self._lines.channel_for(self._caller.kind)
         was_owed = channel != "" and self._lines.waits.look(self._caller.kind)
@@ -122,8 +124,8 @@ class RedisStore:
                 taken_out |= bool(reply.pop())
             parts = iter(reply)
             found += [
-                claimed(member, content, due, attempt, lease)
-                for member, content, due, attempt in zip(parts, parts, parts, parts, strict=True)
+                claimed(member, content, due, counts, lease)
+                for member, content, due, counts in zip(parts, parts, parts, parts, strict=True)
             ]
             if len(reply) < 4 * most:
                 break

@@ -1,10 +1,10 @@
 """The statements by which messages leave the queue, each with a row of history or without."""
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from duequeue.port.fencing import new_token
 from duequeue.port.history_table import day_of
 from duequeue.port.store import DROPPED, KEEP, Answer, Burial, Expiry, Lease, Record, Steps
 from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
@@ -125,7 +125,7 @@ class Settling:
 
     def drop(self, key: str, now: int, notes: Sequence[QueryEach]) -> Steps[int]:
         """Delete a message by key, and count it; only the one that is refused is deleted."""
-        one = {**self._kind, "now": now, "token": secrets.randbits(62) + 1}
+        one = {**self._kind, "now": now, "token": new_token()}
         refusal = {**one, "reason": DROPPED, "expires_at": now + KEEP}
         refused = QueryEach("refuse_messages", refusal, ("key",), [(key,)])
         name = "drop_message" if self._days is None else "drop_message_with_history"

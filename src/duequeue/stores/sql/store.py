@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
+from duequeue.port.fencing import SAME_CLAIM
 from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
 from duequeue.port.listing import Selection
@@ -123,12 +124,12 @@ class SqlStore:
             start = self._watermark.sweep(now)
         rows.sort()  # by due time and id, because RETURNING promises no order
         if rows:
-            claim = Claim(token, len(rows), until)
+            claim = Claim(token // SAME_CLAIM, len(rows), until)
             self._watermark.claimed(start, Position(*rows[-1][:2]), claim)
-            if old := [(row[2], row[8]) for row in rows if row[8] is not None]:
+            if old := [(row[2], row[9]) for row in rows if row[9] is not None]:
                 yield from self._responses.forget_old(old)
         return [
-            Claimed._make((Lease(row[1], token, now, row[2]), *row[2:7], row[0], row[7]))
+            Claimed._make((Lease(row[1], row[8], now, row[2]), *row[2:7], row[0], row[7]))
             for row in rows
         ]
 
@@ -171,7 +172,9 @@ class SqlStore:
         each = pairs(leases)
         rows: list[Row] = yield QueryEach("extend_leases", {"until": until}, LEASE, each)
         won = set(map(_ID, rows))
-        self._watermark.extended((lease.token for lease in leases if lease.id in won), until)
+        self._watermark.extended(
+            (lease.token // SAME_CLAIM for lease in leases if lease.id in won), until
+        )
         left = [pair for pair in each if pair[0] not in won]
         rows = (yield QueryEach("find_held", {}, LEASE, left)) if left else []
         return Extended(won, busy=set(map(_ID, rows)))
@@ -303,7 +306,9 @@ class SqlStore:
     def _settled(self, rows: Iterable[Row], leases: Sequence[Lease]) -> set[int]:
         won = set(map(_ID, rows))
         # A caller may give the same delivery twice, but it settles only once.
-        self._watermark.settled(lease.token for lease in set(leases) if lease.id in won)
+        self._watermark.settled(
+            lease.token // SAME_CLAIM for lease in set(leases) if lease.id in won
+        )
         return won
 
 

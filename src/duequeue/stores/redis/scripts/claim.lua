@@ -1,9 +1,10 @@
 -- keys: waiting leased ended messages states listeners responses
 -- args: limit now lease_end token most_bytes channel kind others
 -- uses: ids states clock fitting wake listen
--- Returns false if it has to be called again, or else member, content, due time and attempt of each
--- message. If there are any and a channel is given, the last word is whether the channel was taken out
--- of the listeners. `others` is 1 if other messages are due in another shard.
+-- Returns false if it has to be called again, or else member, content and due time of each message, and
+-- five times its attempt plus its losses. If there are any and a channel is given, the last word is
+-- whether the channel was taken out of the listeners. `others` is 1 if other messages are due in
+-- another shard.
 if not set_clock(now) then return false end
 local found = call('ZRANGEBYSCORE', waiting, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
 if #found == 0 then
@@ -19,15 +20,15 @@ local known, contents = call('HMGET', states, unpack(ids)), call('HMGET', messag
 ids[count + 1] = nil
 local kept, leases, reply, claimed_before = {}, {}, {}, false
 for i = 1, count do
-  local attempt, member, due = 1, found[2 * i - 1], found[2 * i]
+  local attempt, losses, member, due = 1, 0, found[2 * i - 1], found[2 * i]
   if known[i] then
-    local _, attempts = state_of(known[i])
-    attempt, claimed_before = attempts + 1, true
+    local before, attempts = state_of(known[i])
+    attempt, losses, claimed_before = attempts + 1, losses_before(before), true
   end
-  kept[2 * i - 1], kept[2 * i] = ids[i], token .. ' ' .. attempt .. ' ' .. due .. ' ' .. keys[i]
+  kept[2 * i - 1], kept[2 * i] = ids[i], token_after(losses, token) .. ' ' .. attempt .. ' ' .. due .. ' ' .. keys[i]
   leases[2 * i - 1], leases[2 * i] = lease_end, ids[i]
   local at = 4 * i
-  reply[at - 3], reply[at - 2], reply[at - 1], reply[at] = member, contents[i], due, attempt
+  reply[at - 3], reply[at - 2], reply[at - 1], reply[at] = member, contents[i], due, 5 * attempt + losses
 end
 call('ZREMRANGEBYRANK', waiting, 0, count - 1)  -- first, because it frees memory
 -- Responses to earlier messages go before these can be settled, so that none of them comes back.

@@ -6,10 +6,10 @@ local found = call('ZRANGEBYSCORE', leased, lease_end, lease_end)
 local given_back, earliest = 0, nil
 for _, id in ipairs(found) do
   local holder, attempts, due, key = state_of(call('HGET', states, id))
-  if holder == token then
+  if sub(holder, 1, -2) == sub(token, 1, -2) then
     call('ZREM', leased, id)
     if attempts > 1 then
-      call('HSET', states, id, '0 ' .. attempts - 1 .. ' ' .. due .. ' ' .. key)
+      call('HSET', states, id, given_back(holder) .. ' ' .. attempts - 1 .. ' ' .. due .. ' ' .. key)
     else
       call('HDEL', states, id)
     end

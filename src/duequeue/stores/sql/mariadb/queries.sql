@@ -123,6 +123,8 @@ SELECT COUNT(*) AS locked FROM (
 ) AS held;
 
 -- name: claim_messages
+-- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
+-- explains. A message that was never claimed may have the mark of an offer as its token.
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
 -- them may be empty, because MariaDB would leave the empty one out, would not see that the other one
 -- is in order, and would sort, and so lock, every message that is due. A claim locks the entries and rows
@@ -131,6 +133,12 @@ SELECT COUNT(*) AS locked FROM (
 -- sees messages that are newer than its snapshot.
 SELECT
     due_at, id, `key`, payload, asked_at, LEAST(attempt, 2147483646) + 1 AS attempt, headers, expires_at,
+    :token + CASE
+        WHEN attempt = 0 THEN 0
+        WHEN lease_token <= 0 THEN -lease_token
+        WHEN MOD(lease_token, 10) >= 5 THEN 4
+        ELSE LEAST(MOD(lease_token, 10) + 1, 3)
+    END AS new_token,
     (
         SELECT old.id FROM duequeue_response AS old FORCE INDEX (duequeue_response_key)
         WHERE old.`key` = duequeue_message.`key` AND old.kind_id = :kind_id
@@ -147,7 +155,15 @@ ORDER BY due_at, id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
-SET leased_until = :until, lease_token = :token, attempt = LEAST(attempt, 2147483646) + 1
+SET
+    leased_until = :until,
+    lease_token = :token + CASE
+        WHEN attempt = 0 THEN 0
+        WHEN lease_token <= 0 THEN -lease_token
+        WHEN MOD(lease_token, 10) >= 5 THEN 4
+        ELSE LEAST(MOD(lease_token, 10) + 1, 3)
+    END,
+    attempt = LEAST(attempt, 2147483646) + 1
 WHERE id IN (:found);
 
 -- name: find_claimable
@@ -198,7 +214,7 @@ WHERE :held;
 -- name: give_back_messages
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
-SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
+SET leased_until = -62135596800000, lease_token = -MOD(lease_token, 5), attempt = attempt - 1
 WHERE :held;
 
 -- name: extend_leases

@@ -76,6 +76,8 @@ RETURNING key, updated_at IS NULL AS created, (
 );
 
 -- name: claim_messages
+-- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
+-- explains.
 -- The array enforces the limit under every plan; with `id IN (SELECT … LIMIT n)`, a nested loop would
 -- run the sub-select again and again, and claim far more than n. Rows are found again by id and not
 -- by ctid, because an offer may move a row between the snapshot and the lock. On our own connections
@@ -85,7 +87,14 @@ RETURNING key, updated_at IS NULL AS created, (
 -- responses, one look at an index finds that there is none. It begins at the end, because the first
 -- entries are those of responses that have expired and been deleted.
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = least(attempt, 2147483646) + 1
+SET
+    leased_until = :until,
+    lease_token = :token + CASE
+        WHEN lease_token <= 0 THEN -lease_token
+        WHEN mod(lease_token, 10) >= 5 THEN 4
+        ELSE least(mod(lease_token, 10) + 1, 3)
+    END,
+    attempt = least(attempt, 2147483646) + 1
 WHERE id = ANY(ARRAY(
     SELECT id FROM duequeue_message
     WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
@@ -100,7 +109,7 @@ AND (
         current_setting('synchronous_commit')
     ), true)
 ) IS NOT NULL
-RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, CASE
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, lease_token, CASE
     WHEN (
         SELECT TRUE FROM duequeue_response WHERE kind_id = :kind_id AND expires_at > :now
         ORDER BY expires_at DESC LIMIT 1
@@ -168,7 +177,8 @@ RETURNING held.id;
 
 -- name: give_back_messages
 UPDATE duequeue_message AS held
-SET leased_until = -62135596800000, lease_token = 0, attempt = held.attempt - 1
+SET leased_until = -62135596800000, lease_token = -mod(held.lease_token, 5),
+    attempt = held.attempt - 1
 FROM unnest(CAST(:id AS bigint []), CAST(:token AS bigint [])) AS lease (id, token)
 WHERE held.id = ANY(ARRAY[lease.id]) AND held.lease_token = lease.token
 RETURNING held.id;

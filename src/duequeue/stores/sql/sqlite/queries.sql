@@ -53,10 +53,19 @@ WHERE
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
+-- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
+-- explains.
 -- SQLite runs the sub-select once, so its limit holds. The last column is the response to an earlier
 -- message with the same key, which the caller deletes.
 UPDATE duequeue_message
-SET leased_until = :until, lease_token = :token, attempt = min(attempt, 2147483646) + 1
+SET
+    leased_until = :until,
+    lease_token = :token + CASE
+        WHEN lease_token <= 0 THEN -lease_token
+        WHEN lease_token % 10 >= 5 THEN 4
+        ELSE min(lease_token % 10 + 1, 3)
+    END,
+    attempt = min(attempt, 2147483646) + 1
 WHERE id IN (
     SELECT id FROM duequeue_message
     WHERE kind_id = :kind_id AND due_at <= :now AND (due_at, id) > (:after_due, :after_id)
@@ -64,7 +73,7 @@ WHERE id IN (
     ORDER BY due_at, id
     LIMIT :limit
 )
-RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, (
+RETURNING due_at, id, key, payload, asked_at, attempt, headers, expires_at, lease_token, (
     SELECT old.id FROM duequeue_response AS old
     WHERE old.kind_id = :kind_id AND old.key = duequeue_message.key
 ) AS old_response;
@@ -107,7 +116,8 @@ UPDATE duequeue_message SET due_at = :due_at, leased_until = -62135596800000, le
 WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: give_back_messages
-UPDATE duequeue_message SET leased_until = -62135596800000, lease_token = 0, attempt = attempt - 1
+UPDATE duequeue_message
+SET leased_until = -62135596800000, lease_token = -(lease_token % 5), attempt = attempt - 1
 WHERE id = :id AND lease_token = :token RETURNING id;
 
 -- name: park_messages
