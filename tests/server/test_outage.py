@@ -15,6 +15,7 @@ from duequeue.server import app_for, queues, store_watch
 from tests.fixtures.mariadb import MariaDBServer
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.redis_server import RedisServer
+from tests.fixtures.silence import Silence
 from tests.server.served import PATIENCE, Served, served
 from tests.server.test_messages import offer
 from tests.server.test_polling import poll
@@ -74,6 +75,18 @@ def test_ready_follows_the_database(stoppable: Server, frail: Served, http: http
         assert http.get("/readyz").json()["status"] == "unavailable"
         assert http.get("/healthz").status_code == 200
     until(lambda: status_of_ready(http) == 200)
+
+
+def test_ready_notices_a_database_that_accepts_and_never_answers(silence: Silence) -> None:
+    with served(app_for(silence.url)) as server, server.client() as http:
+        assert status_of_ready(http) == 200
+        silence.begin()
+        try:
+            until(lambda: status_of_ready(http) == 503)
+            assert http.get("/metrics").status_code == 200
+        finally:
+            silence.end()
+        until(lambda: status_of_ready(http) == 200)
 
 
 def test_many_probes_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
