@@ -62,6 +62,20 @@ def test_a_message_may_name_an_endpoint_of_its_queue(
     assert "which is not an endpoint of this queue" in reasons["3"]
 
 
+def test_a_name_means_the_endpoint_with_the_longest_prefix(
+    pushed: Pushing, queue: Queue, receiver: Receiver
+) -> None:
+    pushed.define(receiver.url("/all"), "a", default=False)
+    pushed.define(receiver.url("/ord"), "ord/a", default=False)
+    pushed.define(receiver.url("/orders"), "orders/a", default=False)
+    pushed.define(receiver.url("/b"), "or/b", default=False)
+    pushed.start()
+    queue.offer_batch(Message(key, 1, headers=to(key)) for key in ("a", "b"))
+    until(lambda: is_empty(queue))
+    calls = {call.headers["duequeue-endpoint"]: call.path for call in receiver.calls}
+    assert calls == {"a": "/orders", "b": "/b"}
+
+
 def test_a_hanging_endpoint_delays_no_other(
     pushed: Pushing, queue: Queue, receiver: Receiver
 ) -> None:

@@ -1,9 +1,10 @@
 """Endpoints over HTTP: definitions, secrets, states, and who may do what."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -216,12 +217,99 @@ def test_scopes_and_prefixes(guarded: tuple[Served, TokenFile]) -> None:
             shown = http.get("/v1/endpoints").json()["endpoints"]
             assert bool(shown) == may_read
             assert (http.get("/v1/endpoints/e").status_code == 200) == may_read
+            refusal = 404 if prefix else 403
             for verb in (":enable", ":disable", ":rotate-secret"):
-                assert (http.post(f"/v1/endpoints/e{verb}").status_code == 200) == may_write
-            body = {"queue": "shop", "url": URL}  # which would take it away from its queue
+                answer = http.post(f"/v1/endpoints/e{verb}")
+                assert answer.status_code == (200 if may_write else refusal)
             if not may_write:
+                assert http.delete("/v1/endpoints/e").status_code == refusal
+                body = {"queue": "orders", "url": URL}
                 assert http.put("/v1/endpoints/e", json=body).status_code == 403
-                assert http.delete("/v1/endpoints/e").status_code == 403
+
+
+class Teams(NamedTuple):
+    """Clients whose tokens may do everything, two of them only on their own queues."""
+
+    everybody: httpx.Client
+    shop: httpx.Client
+    mail: httpx.Client
+
+
+@pytest.fixture
+def teams(guarded: tuple[Served, TokenFile]) -> Iterator[Teams]:
+    server, tokens = guarded
+    with ExitStack() as stack:
+        clients = []
+        for prefix in ("", "shop-", "mail-"):
+            token, grant = new_token([Scope.ADMIN], datetime.now(UTC), prefix=prefix)
+            tokens.add(grant)
+            clients.append(stack.enter_context(server.client(token)))
+        server.service.access._tokens._read_at = float("-inf")  # type: ignore[union-attr] # noqa: SLF001
+        yield Teams(*clients)
+
+
+def test_each_prefix_has_its_own_names(teams: Teams) -> None:
+    for http, queue in ((teams.shop, "shop-a"), (teams.mail, "mail-a"), (teams.everybody, "all")):
+        assert http.get("/v1/endpoints/e").status_code == 404
+        made = http.put("/v1/endpoints/e", json={"queue": queue, "url": URL})
+        assert (made.status_code, made.json()["id"]) == (200, "e")
+        assert http.get("/v1/endpoints/e").json()["queue"] == queue
+    assert [each["id"] for each in teams.shop.get("/v1/endpoints").json()["endpoints"]] == ["e"]
+    every = [each["id"] for each in teams.everybody.get("/v1/endpoints").json()["endpoints"]]
+    assert sorted(every) == ["e", "mail-/e", "shop-/e"]
+    assert teams.everybody.get("/v1/endpoints/shop-%2Fe").json()["queue"] == "shop-a"
+    assert teams.shop.delete("/v1/endpoints/e").json() == {"changed": True}
+    assert teams.mail.get("/v1/endpoints/e").status_code == 200
+    assert teams.everybody.delete("/v1/endpoints/mail-%2Fe").json() == {"changed": True}
+    assert teams.mail.get("/v1/endpoints/e").status_code == 404
+    assert teams.everybody.get("/v1/endpoints/e").status_code == 200
+
+
+@pytest.mark.parametrize("identity", ["mail-%2Fe", "%2Fe", "shop%2Fe", "other%2Fe"])
+def test_a_prefix_cannot_find_out_or_take_the_names_of_others(teams: Teams, identity: str) -> None:
+    def answers() -> list[int]:
+        path = f"/v1/endpoints/{identity}"
+        body = {"queue": "shop-a", "url": URL}
+        found = [teams.shop.get(path), teams.shop.delete(path), teams.shop.put(path, json=body)]
+        return [each.status_code for each in found]
+
+    before = answers()
+    assert before == [404, 404, 403]
+    teams.mail.put("/v1/endpoints/e", json={"queue": "mail-a", "url": URL})
+    teams.everybody.put("/v1/endpoints/e", json={"queue": "all", "url": URL})
+    assert answers() == before
+
+
+def test_an_endpoint_without_a_prefix_may_belong_to_a_queue_of_a_prefix(teams: Teams) -> None:
+    body = {"queue": "shop-a", "url": URL}
+    assert teams.everybody.put("/v1/endpoints/e", json=body).status_code == 200
+    assert teams.shop.get("/v1/endpoints/e").json()["id"] == "/e"
+    assert teams.mail.get("/v1/endpoints/e").status_code == 404
+    changed = teams.shop.put("/v1/endpoints/e", json={**body, "timeout": "7s"})
+    assert changed.json()["id"] == "/e"
+    assert teams.everybody.get("/v1/endpoints/e").json()["timeout"] == 7
+    assert teams.shop.get("/v1/endpoints/%2Fe").json()["timeout"] == 7
+
+
+def test_an_endpoint_of_a_prefix_has_a_queue_of_it(teams: Teams) -> None:
+    answer = teams.everybody.put("/v1/endpoints/shop-%2Fe", json={"queue": "all", "url": URL})
+    assert (answer.status_code, answer.json()["argument"]) == (422, "queue")
+    body = {"queue": "shop-a", "url": URL}
+    assert teams.everybody.put("/v1/endpoints/shop-%2Fe", json=body).status_code == 200
+    assert teams.shop.get("/v1/endpoints/e").json()["id"] == "e"
+
+
+def test_crons_of_one_name_do_not_meet(teams: Teams) -> None:
+    for http, queue in ((teams.shop, "shop-a"), (teams.mail, "mail-a")):
+        assert http.get("/v1/crons/c").status_code == 404
+        body = {"queue": queue, "every": "1h"}
+        assert http.put("/v1/crons/c", json=body).status_code == 200
+        assert http.get("/v1/crons/c").json()["queue"] == queue
+    for queue in ("mail-a", "mail-b"):  # one that exists, and one that does not
+        answer = teams.shop.get(f"/v1/crons/c?queue={queue}")
+        assert answer.status_code == 403
+    assert teams.shop.delete("/v1/crons/c").json() == {"changed": True}
+    assert teams.mail.get("/v1/crons/c").status_code == 200
 
 
 def test_with_tokens_callbacks_go_only_to_public_addresses(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
         "duequeue-due-at": _instant(message.due_millis),
         "duequeue-scheduled-at": _instant(message.scheduled_at),
         "duequeue-token": token_of(message, kind),
-        ENDPOINT_HEADER: endpoint.id,
+        ENDPOINT_HEADER: endpoint.name,
     }
     given = message.headers
     for name in PASSED_ON:

@@ -17,6 +17,7 @@ from duequeue.message import checked_name, checked_type_name
 ENDPOINT_HEADER = "duequeue-endpoint"
 
 LONGEST_ID = 99
+LONGEST_FULL_ID = 180
 LONGEST_URL = 2000
 LONGEST_TIMEOUT = timedelta(days=1)
 MOST_CALLS = 10_000
@@ -35,6 +36,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of an endpoint; durations are in milliseconds, and the rate is per second.
 
     A message goes to the endpoint that its header names, or else to the default one of its queue.
+    The id of an endpoint that belongs to a prefix of queue names is `prefix/name`.
     """
 
     id: str
@@ -53,6 +55,16 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     default: bool = True
 
     @property
+    def prefix(self) -> str:
+        """The prefix of queue names that it belongs to; empty if it belongs to all of them."""
+        return self.id.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.id.rpartition("/")[2]
+
+    @property
     def kind(self) -> tuple[str, str]:
         """The name and the payload type of its queue."""
         return self.queue, self.type
@@ -66,8 +78,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def checked(self) -> Self:
         """Return the endpoint, or raise an error that names the argument that is wrong."""
-        checked_endpoint_id(self.id)
+        checked_endpoint_id(self.name)
         checked_name(self.queue, "queue")
+        if not self.queue.startswith(self.prefix):
+            raise InvalidArgument("queue", f"must begin with {self.prefix!r}, as the id does")
+        if len(self.id) > LONGEST_FULL_ID:
+            raise InvalidArgument("id", f"and its prefix may have {LONGEST_FULL_ID} characters")
         checked_type_name(self.type, "type")
         _check_url(self.url)
         _check_span(self.timeout, "timeout", LONGEST_TIMEOUT)
@@ -91,6 +107,11 @@ def checked_endpoint_id(text: str) -> str:
             "begin with a letter or a digit",
         )
     return text
+
+
+def full_endpoint_id(prefix: str, name: str) -> str:
+    """Return the id of an endpoint that belongs to a prefix of queue names."""
+    return f"{prefix}/{name}" if prefix else name
 
 
 def read_rate(given: str | float) -> float:

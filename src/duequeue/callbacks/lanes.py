@@ -20,6 +20,7 @@ class Lanes:
 
     def __init__(self) -> None:
         self._lanes: dict[str, Lane] = {}
+        self._by_name: dict[str, Lane] = {}
         self._default: Lane | None = None
         self._busy: dict[str, Lane] = {}  # those with messages that wait
         self._waiting = 0
@@ -39,6 +40,9 @@ class Lanes:
                 self._lanes[identity].update(entry, now)
             else:
                 self._lanes[identity] = Lane(entry, now)
+        # If two have one name, the one with the longer prefix is meant.
+        by_prefix = sorted(self._lanes.values(), key=lambda lane: len(lane.endpoint.prefix))
+        self._by_name = {lane.endpoint.name: lane for lane in by_prefix}
         defaults = sorted(each for each, lane in self._lanes.items() if lane.endpoint.default)
         self._default = self._lanes[defaults[0]] if defaults else None
         return left
@@ -46,7 +50,7 @@ class Lanes:
     def lane_of(self, message: Held) -> Lane | None:
         """Return the lane of the endpoint that a message goes to, if there is one."""
         named = message.headers.get(ENDPOINT_HEADER)
-        return self._default if named is None else self._lanes.get(named)
+        return self._default if named is None else self._by_name.get(named)
 
     def add(self, lane: Lane, message: Held) -> None:
         """Let a message wait for its endpoint."""
@@ -116,7 +120,8 @@ class Lanes:
 def may_be_for(message: Held, unreadable: Collection[str]) -> bool:
     """Return whether a message without a lane may be for an endpoint that cannot be read."""
     named = message.headers.get(ENDPOINT_HEADER)
-    return bool(unreadable) if named is None else named in unreadable
+    names = {identity.rpartition("/")[2] for identity in unreadable}
+    return bool(names) if named is None else named in names
 
 
 def no_endpoint(message: Held) -> str:

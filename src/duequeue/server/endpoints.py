@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions
-from duequeue.callbacks.endpoint import Endpoint, read_rate
+from duequeue.callbacks.endpoint import Endpoint, full_endpoint_id, read_rate
 from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
 from duequeue.callbacks.records import Entry, Records
@@ -66,20 +66,23 @@ async def put(exchange: Exchange) -> None:
     exchange.check(Scope.ADMIN, asked.queue)
     if exchange.service.is_own(asked.queue):
         raise invalid("queue", "this queue belongs to the server itself")
-    endpoint = _endpoint(exchange.path["id"], asked).checked()
-    try:
-        exchange.service.check_callback(endpoint.url)
-    except Refused as error:
-        raise invalid("url", error.reason) from None
     async with exchange.service.endpoints.open() as access:
-        before = await access.records.get(endpoint.id)
+        identity, before = await _named(exchange, access)
+        endpoint = _endpoint(identity, asked)
         if before is not None:
             exchange.check(Scope.ADMIN, before.endpoint.queue)
+        elif not endpoint.prefix.startswith(exchange.grant.prefix):
+            raise Problem(403, "forbidden", "the token does not allow endpoints of that prefix")
+        endpoint.checked()
+        try:
+            exchange.service.check_callback(endpoint.url)
+        except Refused as error:
+            raise invalid("url", error.reason) from None
         try:
             defined = await access.definitions.put(endpoint, asked.secret, default=asked.default)
         except DefaultTaken as error:
             raise Problem(409, "default-taken", str(error), argument="default") from None
-        await exchange.answer(_shown(defined, access.records))
+        await exchange.answer(_shown(exchange, defined, access.records))
 
 
 async def list_all(exchange: Exchange) -> None:
@@ -90,7 +93,7 @@ async def list_all(exchange: Exchange) -> None:
     async with exchange.service.endpoints.open() as access:
         found = (await access.records.all()).values()
         shown = [
-            _shown(Defined(each), access.records)
+            _shown(exchange, Defined(each), access.records)
             for each in found
             if exchange.grant.allows(Scope.READ, each.endpoint.queue)
             and only in {None, each.endpoint.queue}
@@ -102,7 +105,7 @@ async def read(exchange: Exchange) -> None:
     """Show one endpoint."""
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.READ)
-        await exchange.answer(_shown(Defined(entry), access.records))
+        await exchange.answer(_shown(exchange, Defined(entry), access.records))
 
 
 async def remove(exchange: Exchange) -> None:
@@ -128,7 +131,7 @@ async def rotate(exchange: Exchange) -> None:
         )
         if changed is None:
             raise _no_endpoint()
-        await exchange.answer(_shown(changed, access.records))
+        await exchange.answer(_shown(exchange, changed, access.records))
 
 
 async def disable(exchange: Exchange) -> None:
@@ -149,12 +152,34 @@ async def enable(exchange: Exchange) -> None:
 
 
 async def _find(exchange: Exchange, access: Access, scope: Scope) -> Entry:
-    """Return the endpoint that the path names, if the token may see its queue."""
-    found = await access.records.get(exchange.path["id"])
+    """Return the endpoint that the path names, if the token may do this with its queue."""
+    _, found = await _named(exchange, access)
     if found is None:
         raise _no_endpoint()
     exchange.check(scope, found.endpoint.queue)
     return found
+
+
+async def _named(exchange: Exchange, access: Access) -> tuple[str, Entry | None]:
+    """Return the full id that the path means, and its endpoint if the token may know of it.
+
+    An id without a prefix means the one of the token's own prefix. If there is none, it means the
+    one that belongs to no prefix, so that an administrator can define endpoints for others.
+    """
+    prefix, has_prefix, name = exchange.path["id"].rpartition("/")
+    own = full_endpoint_id(prefix if has_prefix else exchange.grant.prefix, name)
+    for identity in (own,) if has_prefix else (own, name):
+        found = await access.records.get(identity)
+        if found is not None and exchange.grant.allows_something(found.endpoint.queue):
+            return identity, found
+    return own, None
+
+
+def _shown_id(exchange: Exchange, endpoint: Endpoint) -> str:
+    """Return an id by which the same token finds the endpoint again."""
+    if endpoint.prefix == exchange.grant.prefix:
+        return endpoint.name
+    return f"{endpoint.prefix}/{endpoint.name}"
 
 
 def _no_endpoint() -> Problem:
@@ -186,7 +211,7 @@ def _millis(given: Duration, argument: str) -> int:
     return span_to_millis(read_duration(given, argument), argument)
 
 
-def _shown(defined: Defined, records: Records) -> EndpointStatus:
+def _shown(exchange: Exchange, defined: Defined, records: Records) -> EndpointStatus:
     endpoint, now = defined.entry.endpoint, records.context.now()
     condition = defined.entry.condition(now)
     keys = defined.entry.keys
@@ -195,7 +220,7 @@ def _shown(defined: Defined, records: Records) -> EndpointStatus:
         for each in keys.in_overlap(now)
     ]
     return EndpointStatus(
-        id=endpoint.id,
+        id=_shown_id(exchange, endpoint),
         queue=endpoint.queue,
         type=endpoint.type,
         url=endpoint.url,

@@ -19,7 +19,8 @@ LiveState: TypeAlias = Literal["future", "due", "leased"]
 Verdict: TypeAlias = Literal["won", "lost"]
 Base64: TypeAlias = Annotated[str, Meta(extra_json_schema={"contentEncoding": "base64"})]
 EndpointId: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=99, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    str,
+    Meta(min_length=1, max_length=180, pattern=r"^([^\x00|]*/)?[A-Za-z0-9][A-Za-z0-9._-]{0,98}$"),
 ]
 CronName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=99, pattern=r"^[^\x00\x1f]*$")]
 Hours: TypeAlias = Annotated[int, Meta(ge=1, le=24 * 366)]
