@@ -14,6 +14,8 @@ import pytest
 
 from duequeue import Queue
 from duequeue.callbacks.push_settings import PushSettings
+from duequeue.cli.parsing import parser_for
+from duequeue.cli.serving import drain_of
 from duequeue.contract.stage import until
 from duequeue.server import app_for
 from duequeue.server.running import DrainingServer, ServerSettings, listening_socket
@@ -96,6 +98,12 @@ def test_a_server_closes_after_the_time_to_drain(tmp_path: Path) -> None:
     with serving("--drain", "10ms", folder=tmp_path) as server:
         assert server.terminate() == 0
         assert "closes in 0.01 s" in server.rest()
+
+
+@pytest.mark.parametrize(("words", "seconds"), [([], 3), (["--dev"], 0), (["--drain=1m"], 60)])
+def test_how_long_a_server_drains(words: list[str], seconds: float) -> None:
+    given = parser_for(["serve"]).parse_args(["serve", *words])
+    assert drain_of(given) == timedelta(seconds=seconds)
 
 
 def test_a_request_that_does_not_end_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from duequeue.errors import MissingExtra
 
 DEFAULT_URL = "sqlite:///duequeue.db"
 DEFAULT_PORT = 8080
-# Load balancers usually ask every few seconds whether a server is ready.
-DEFAULT_DRAIN = timedelta(seconds=5)
+# For proxies that hear of the stop itself, as in Kubernetes; those that probe may need more.
+DEFAULT_DRAIN = timedelta(seconds=3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +108,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         type=duration,
         metavar="DURATION",
         help="how long to go on answering after the first signal, while /readyz says 503 (default: "
-        "5s, or 0 with --dev)",
+        "3s, or 0 with --dev)",
     )
     parser.add_argument("--access-log", action="store_true", help="log each request")
     add_log_options(parser)

@@ -37,7 +37,7 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
     """Serve with the arguments of the command."""
     set_up_log(given.log_level, given.log_format)
     certificate, host = _certificate(given), _checked_host(given)
-    where = ServerSettings(host, given.port, certificate, given.access_log, _drain(given))
+    where = ServerSettings(host, given.port, certificate, given.access_log, drain_of(given))
     with _listening(given, where) as listener:
         port: int = 0 if given.socket else listener.getsockname()[1]
         access, notices = _access(given, host, port)
@@ -126,7 +126,7 @@ def _with_own_token(port: int) -> tuple[Access, list[str]]:
     return Access(KnownTokens([grant]), required=True), [notice]
 
 
-def _drain(given: argparse.Namespace) -> timedelta:
+def drain_of(given: argparse.Namespace) -> timedelta:
     """Return how long to go on answering after a signal."""
     drain: timedelta | None = given.drain
     if drain is None:
