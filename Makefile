@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version downloads test test-quick fire check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+.PHONY: help install version downloads test test-quick fire siege check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -39,6 +39,9 @@ test-quick: install  ## Run the unit tests, and the contract on memory and SQLit
 
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
+
+siege: install  ## Attack a server for two minutes, and measure what that costs other clients
+	@$(BIN)/python -m tests.server.siege
 
 check: install  ## Check format, lint, types (of the documentation too) and layers
 	$(BIN)/ruff format --check

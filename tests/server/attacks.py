@@ -14,6 +14,19 @@ HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 UPLOAD = (
     b"POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
+# How a request begins and how it goes on without an end.
+ENDLESS = {
+    "small fields": (HEAD, b"a: b\r\n" * 10_000),
+    "empty fields": (HEAD, b"a:\r\n" * 15_000),
+    "one value": (HEAD + b"a: ", b"x" * 65536),
+    "one name": (HEAD, b"x" * 65536),
+    "url": (b"GET /", b"x" * 65536),
+    "query": (b"GET /?", b"x=1&" * 15_000),
+    "empty lines": (b"", b"\r\n" * 30_000),
+    "trailers": (UPLOAD + b"0\r\n", b"a: b\r\n" * 10_000),
+    "one trailer": (UPLOAD + b"0\r\na: ", b"x" * 65536),
+    "chunk extension": (UPLOAD + b"1;", b"x" * 65536),
+}
 
 
 class Attacked(NamedTuple):
@@ -23,8 +36,9 @@ class Attacked(NamedTuple):
     answer: bytes
 
 
-def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
+    """Connect from an address of this machine."""
+    return socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=(address, 0))
 
 
 def attack(port: int, begin: bytes, endless: bytes, most: int = 64 * MEGABYTE) -> Attacked:
@@ -53,9 +67,9 @@ def status(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1])
 
 
-def ask(port: int, path: bytes = b"/healthz") -> bytes:
+def ask(port: int, path: bytes = b"/healthz", address: str = "127.0.0.1") -> bytes:
     """Return the answer on a connection of its own."""
-    with connect(port) as connection:
+    with connect(port, address) as connection:
         connection.sendall(
             b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )

@@ -19,15 +19,20 @@ COMMAND = ("-m", "duequeue", "serve", "--drain", "0")  # tests do not wait for l
 
 
 class ServeProcess:
-    """A running `duequeue serve`; one that is to restart needs a `free_port`."""
+    """A running `duequeue serve`; one that is to restart needs a `free_port`.
 
-    def __init__(self, *arguments: str, folder: Path, port: int = 0) -> None:
+    A command before it, such as `prlimit`, may change what it runs under.
+    """
+
+    def __init__(
+        self, *arguments: str, folder: Path, port: int = 0, under: tuple[str, ...] = ()
+    ) -> None:
         self.folder = folder
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         environment.pop("DUEQUEUE_URL", None)
         place = () if "--socket" in arguments else ("--port", str(port))
         self.process = subprocess.Popen(
-            [sys.executable, *COMMAND, *place, *arguments],
+            [*under, sys.executable, *COMMAND, *place, *arguments],
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,
@@ -85,9 +90,11 @@ def own_token(port: int | None) -> str | None:
 
 
 @contextmanager
-def serving(*arguments: str, folder: Path, port: int = 0) -> Iterator[ServeProcess]:
+def serving(
+    *arguments: str, folder: Path, port: int = 0, under: tuple[str, ...] = ()
+) -> Iterator[ServeProcess]:
     """Run the command for as long as the block lasts."""
-    running = ServeProcess(*arguments, folder=folder, port=port)
+    running = ServeProcess(*arguments, folder=folder, port=port, under=under)
     try:
         yield running
     finally:

@@ -54,7 +54,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request, or of several."""
-        self._unset_keepalive_if_required()
         if self._is_last:
             return
         try:
@@ -72,7 +71,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Begin to count the fields of a head."""
+        """Begin to count the fields of a head; a mere line break would not end an idle time."""
+        self._unset_keepalive_if_required()
         if len(self.pipeline) >= MOST_PIPELINED:
             self._stop(Problem(429, "too-many-requests", "too many requests were pipelined"))
         self._fields = 0
@@ -97,6 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start to answer."""
+        self._unset_keepalive_if_required()
         self._unfinished = 0
         self._has_head = True
         names = [name for name, _ in self.headers]

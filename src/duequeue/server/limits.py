@@ -12,7 +12,8 @@ class Limits:
     """What one request, one token and one connection may use; times are in seconds.
 
     A streamed upload of NDJSON may be longer than `body_bytes`, but none of its lines may. A head
-    is all that comes before a body, and the trailers of a body have the same limits.
+    is all that comes before a body, and the trailers of a body have the same limits. A connection
+    lingers whose answer has ended before its request.
     """
 
     body_bytes: int = 16 * 1024 * 1024
@@ -30,6 +31,9 @@ class Limits:
     head_seconds: float = 10.0
     body_seconds: float = 30.0
     answer_seconds: float = 30.0
+    linger_seconds: float = 5.0
+    connections: int = 12_000
+    connections_per_address: int = 10_000
     open_queues: int = 500
     key_characters: int = MAX_KEY_LENGTH
     queue_characters: int = MAX_NAME_LENGTH

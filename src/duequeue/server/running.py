@@ -20,6 +20,7 @@ from duequeue.errors import InvalidArgument
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.server.app import Service
 from duequeue.server.certificate import Certificate
+from duequeue.server.open_files import OpenFiles
 from duequeue.server.slow_clients import protocol_with
 
 # A proxy in front should close idle connections first, and usually does so after a minute.
@@ -55,6 +56,7 @@ class DrainingServer(uvicorn.Server):
         self._certificate = settings.certificate
         self._service = service
         self._drain_seconds = settings.drain.total_seconds()
+        self._files = OpenFiles()
 
     async def run_until_stopped(
         self, listener: socket.socket, on_listening: Callable[[], None]
@@ -71,6 +73,11 @@ class DrainingServer(uvicorn.Server):
                 await self._serve([listener])
             finally:
                 await self._service.close()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look, ten times a second, whether the process can open files."""
+        self._files.look()
+        return await super().on_tick(counter)
 
     @contextmanager
     def _reading_again_on_hangup(self) -> Iterator[None]:

@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
-from duequeue.server.heads import LimitedProtocol, UnfinishedHeads
+from duequeue.server.connections import Connections, CountedProtocol
+from duequeue.server.heads import UnfinishedHeads
 from duequeue.server.limits import Limits
 
 
-class ImpatientProtocol(LimitedProtocol):
+class ImpatientProtocol(CountedProtocol):
     """HTTP/1.1 with a time limit for each head, and for each answer that nobody reads.
 
     uvicorn itself limits only the time between two requests.
@@ -68,5 +69,9 @@ class ImpatientProtocol(LimitedProtocol):
 
 def protocol_with(limits: Limits) -> type[ImpatientProtocol]:
     """Return the protocol with these limits."""
-    heads = UnfinishedHeads(limits.unfinished_heads_bytes)
-    return type("Protocol", (ImpatientProtocol,), {"limits": limits, "heads": heads})
+    shared = {
+        "limits": limits,
+        "heads": UnfinishedHeads(limits.unfinished_heads_bytes),
+        "open": Connections(limits),
+    }
+    return type("Protocol", (ImpatientProtocol,), shared)
