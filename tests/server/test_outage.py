@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from duequeue import RetryPolicy
+from duequeue import Queue, RetryPolicy, StoreUnavailable, SystemClock
 from duequeue.contract.stage import until
-from duequeue.server import app_for, queues, store_watch
+from duequeue.server import Limits, Service, app_for, queues, store_watch
+from duequeue.server.access import Access
 from tests.fixtures.mariadb import MariaDBServer
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.redis_server import RedisServer
@@ -158,3 +159,31 @@ def test_new_requests_fail_at_once_in_a_known_outage(
         assert [each for each in caplog.records if "request" in each.message] == []
     until(lambda: http.get(Q).status_code == 200)
     assert [each["key"] for each in poll(http, Q)["deliveries"]] == ["a"]
+
+
+def test_an_outage_that_only_clients_in_python_meet_is_noticed(
+    frail_server: PostgresServer,
+) -> None:
+    url = frail_server.create_database()
+    service = Service(
+        queues.QueueSettings(url, SystemClock()),
+        Access(None, required=False),
+        Limits(),
+        crons=False,
+    )
+    with served(service) as server, server.client() as http:
+        server.call(service.counting.close)  # it would notice, too
+        with Queue.open(server.url, "q", retry=RetryPolicy.never()) as queue:
+            with frail_server.stopped():
+                until(lambda: not offers(queue) and "available 0" in http.get("/metrics").text)
+            until(lambda: offers(queue) and "available 1" in http.get("/metrics").text)
+    frail_server.drop_database(url)
+
+
+def offers(queue: Queue[Any]) -> bool:
+    """Offer a message, and return whether that was possible."""
+    try:
+        queue.offer("a", 1)
+    except StoreUnavailable:
+        return False
+    return True

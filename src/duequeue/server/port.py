@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from duequeue.drive.actions import performer_async
+from duequeue.drive.retrying import retrying
+from duequeue.drive.steps import drive_async
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.instants import EARLIEST, to_millis
 from duequeue.message import OfferOutcome
@@ -19,6 +22,7 @@ from duequeue.port import remote
 from duequeue.port.remote import Call, WakeUpCall
 from duequeue.port.store import Steps, Store
 from duequeue.process.contact import one_line
+from duequeue.retry_policy import RetryPolicy
 from duequeue.server.examining import examined
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import MSGPACK
@@ -120,9 +124,7 @@ async def _run(
     gone = asyncio.ensure_future(exchange.receive())
     try:
         steps = partial(operation.call, attrgetter(given.operation)(store), arguments)
-        result: Any = await queue.session.run(
-            steps, _seconds(given.seconds), consumes=given.consumes
-        )
+        result: Any = await _in_one_try(queue, given, steps)
         if given.operation == "claim" and result:
             await asyncio.sleep(0)  # the loop may know by now that the client is gone
             if gone.done():
@@ -140,6 +142,18 @@ async def _run(
         with caused_by(given.sender):
             queue.context.announce_answered(answered, arguments[-1])
     return remote.FoundMessage.of(result) if given.operation == "read" else result
+
+
+async def _in_one_try(queue: OpenQueue, given: Call, steps: Callable[[], Steps[Any]]) -> Any:
+    """Run it once, because the client tries again by itself, but note whether the store answers."""
+    flow = retrying(
+        RetryPolicy.never(),
+        steps,
+        try_seconds=_seconds(given.seconds),
+        consumes=given.consumes,
+        contact=queue.context.contact,
+    )
+    return await drive_async(flow, performer_async(queue.session))
 
 
 async def _store(exchange: Exchange, queue: OpenQueue, given: Call) -> Store:
