@@ -1,10 +1,12 @@
 """How long a message waits after its handler failed."""
 
 import random
+import re
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import positive_millis
 
@@ -20,6 +22,19 @@ class Backoff:
     def __post_init__(self) -> None:
         check_growth(self.first, self.longest, self.factor)
 
+    @classmethod
+    def parse(cls, text: str, default: "Backoff | None" = None) -> "Backoff":
+        """Read FIRST:LONGEST:FACTOR, such as 10s:1d:5; commas do as well.
+
+        The factor may be left out, and the longest delay too; then the default's holds.
+        """
+        default = default or cls()
+        first, *more = re.split("[:,]", text)
+        longest, *factors = more or [None]
+        begins = parse_duration(first)
+        ends = max(begins, default.longest) if longest is None else parse_duration(longest)
+        return cls(begins, ends, _factor(factors, text) if factors else default.factor)
+
     def delay(self, attempt: int) -> timedelta:
         """Return how long to wait after the given attempt, which is 1 for the first."""
         try:
@@ -27,6 +42,18 @@ class Backoff:
         except OverflowError:
             ceiling = self.longest
         return jittered(ceiling.total_seconds()) * timedelta(seconds=1)
+
+
+def _factor(given: list[str], text: str) -> float:
+    try:
+        (factor,) = given
+        return float(factor)
+    except ValueError as error:
+        raise InvalidArgument(
+            "backoff",
+            text=f"{text[:100]!r} is not a backoff; write its first delay, its longest delay and "
+            "the factor of growth, such as 10s:1d:5, or leave out the last ones",
+        ) from error
 
 
 def jittered(ceiling: float) -> float:

@@ -1,24 +1,33 @@
-"""Durations as text, such as 30, 1.5s, 5m or 2h."""
+"""Durations as text, such as 30, 1.5s, 5m or 2 hours."""
 
 import re
 from datetime import timedelta
 
 from duequeue.errors import InvalidArgument
 
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS = {
+    "": 1.0,
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 0.001),
+    **dict.fromkeys(("s", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+}
 _DURATION = re.compile(r"(-?\d+(?:\.\d*)?|-?\.\d+)\s*([a-z]*)", re.IGNORECASE | re.ASCII)
+_LONGEST_SHOWN = 40
 
 
 def parse_duration(text: str) -> timedelta:
     """Read a duration; a plain number means seconds."""
     found = _DURATION.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
+    shown = repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
     if found is None or unit is None:
         raise InvalidArgument(
             "duration",
-            text=f"{text!r} is not a duration; write seconds, or a number with ms, s, m, h or d",
+            text=f"{shown} is not a duration; write seconds, or a number with ms, s, m, h or d",
         )
     try:
         return timedelta(seconds=float(found[1]) * unit)
     except (OverflowError, ValueError) as error:
-        raise InvalidArgument("duration", text=f"{text!r} is too long") from error
+        raise InvalidArgument("duration", text=f"{shown} is too long for a duration") from error

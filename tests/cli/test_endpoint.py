@@ -139,7 +139,7 @@ def test_a_secret_comes_from_a_file_and_is_never_shown(
         (("set", "shop", "ftp://x", "--queue", "q"), "url must begin"),
         (("set", "no id", URL, "--queue", "q"), "id must have"),
         (("set", "shop", URL, "--queue", "q", "--rate", "fast"), "rate must be"),
-        (("set", "shop", URL, "--queue", "q", "--backoff", "1s"), "backoff must be"),
+        (("set", "shop", URL, "--queue", "q", "--backoff", "1s:2s:x"), "is not a backoff"),
         (("set", "shop", URL, "--queue", "q", "--secret-file", "/no/file"), "--secret-file"),
     ],
     ids=["url", "id", "rate", "backoff", "secret-file"],

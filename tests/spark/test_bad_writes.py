@@ -40,7 +40,7 @@ def one_row(spark: SparkSession) -> DataFrame:
         ({"batchSize": "0"}, "option 'batchSize' must be a whole number above 0"),
         ({"numPartitions": "two"}, "option 'numPartitions' must be a whole number above 0"),
         ({"mode": "merge"}, "option 'mode' must be upsert or ignore, not 'merge'"),
-        ({"lease": "soon"}, "option 'lease' must be a duration such as '5 minutes', not 'soon'"),
+        ({"lease": "soon"}, "option 'lease': 'soon' is not a duration"),
         ({"migrate": "perhaps"}, "option 'migrate' must be true or false"),
         ({"url": "memory:"}, "url starts with 'memory', which other processes cannot reach"),
         ({"url": "ftp://host"}, "url starts with 'ftp', which names no store"),

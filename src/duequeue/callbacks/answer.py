@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from duequeue.callbacks.plain_text import plain
 from duequeue.durations import parse_duration
+from duequeue.errors import InvalidArgument
 from duequeue.instants import LONGEST as LONGEST_LEASE
 from duequeue.instants import MILLISECOND, nearest_instant
 
@@ -105,16 +106,18 @@ def _success(answer: Answer) -> Accepted | Kept | TryLater:
     if answer.status != HTTPStatus.ACCEPTED or extend is None:
         return _accepted(answer)
     try:
-        lease = parse_duration(extend)
-    except ValueError:
-        lease = _NONE
-    if MILLISECOND <= lease <= LONGEST_LEASE:
-        return Kept(lease)
-    # An ack would take the message from a receiver that means to settle it later.
-    return TryLater(
-        f"{_line(answer)} with duequeue-extend: {plain(extend, 40)}, which is not a duration "
-        "such as 600 or 10m"
-    )
+        return Kept(_extension(extend))
+    except InvalidArgument as error:
+        # An ack would take the message from a receiver that means to settle it later.
+        return TryLater(f"{_line(answer)} with duequeue-extend: {error}")
+
+
+def _extension(text: str) -> timedelta:
+    lease = parse_duration(text)
+    if not MILLISECOND <= lease <= LONGEST_LEASE:
+        most = f"{LONGEST_LEASE.days:,} days"
+        raise InvalidArgument("duequeue-extend", text=f"{plain(text, 40)!r} is not 1 ms to {most}")
+    return lease
 
 
 def _accepted(answer: Answer) -> Accepted:

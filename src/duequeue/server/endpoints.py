@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from duequeue.backoff import Backoff
 from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions
-from duequeue.callbacks.endpoint import Endpoint, full_endpoint_id, read_rate
+from duequeue.callbacks.endpoint import BACKOFF, Endpoint, full_endpoint_id, read_rate
 from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
 from duequeue.callbacks.records import Entry, Records
 from duequeue.callbacks.signing_keys import fingerprint, public_half
+from duequeue.errors import InvalidArgument
 from duequeue.instants import instant_text, nearest_instant, span_to_millis
 from duequeue.message import checked_name
 from duequeue.server import wire
@@ -189,7 +191,7 @@ def _no_endpoint() -> Problem:
 
 
 def _endpoint(identity: str, asked: EndpointDefinition) -> Endpoint:
-    delays = asked.backoff or Delays()
+    backoff = _backoff(asked.backoff)
     return Endpoint(
         id=identity,
         queue=asked.queue,
@@ -199,12 +201,26 @@ def _endpoint(identity: str, asked: EndpointDefinition) -> Endpoint:
         concurrency=asked.concurrency,
         rate=None if asked.rate is None else read_rate(asked.rate),
         attempts=asked.attempts,
-        first_delay=_millis(delays.first, "first"),
-        longest_delay=_millis(delays.longest, "longest"),
-        delay_factor=delays.factor,
+        first_delay=span_to_millis(backoff.first, "first"),
+        longest_delay=span_to_millis(backoff.longest, "longest"),
+        delay_factor=backoff.factor,
         respond=asked.respond,
         keep=_millis(asked.keep, "keep"),
     )
+
+
+def _backoff(given: Delays | str | None) -> Backoff:
+    match given:
+        case None:
+            return BACKOFF
+        case str():
+            try:
+                return Backoff.parse(given, BACKOFF)
+            except InvalidArgument as error:
+                raise InvalidArgument("backoff", text=f"backoff: {error}") from None
+        case Delays():
+            first = read_duration(given.first, "first")
+            return Backoff(first, read_duration(given.longest, "longest"), given.factor)
 
 
 def _millis(given: Duration, argument: str) -> int:

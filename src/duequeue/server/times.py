@@ -16,7 +16,7 @@ InstantText: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-
 Instant: TypeAlias = Annotated[datetime, Meta(tz=True)]
 Duration: TypeAlias = Annotated[
     str | int | float,
-    Meta(description='seconds, or a number with ms, s, m, h or d, such as "1.5s" or "30m"'),
+    Meta(description='seconds, or a number with ms, s, m, h or d, such as "1.5s" or "30 minutes"'),
 ]
 
 

@@ -21,10 +21,10 @@ class EndpointDefinition(Request):
     """Where the messages of a queue are posted to.
 
     What a change leaves out goes back to its default. Only the secret and `default` stay as they
-    are. `rate` is calls per second, or a text such as "100/m". A new endpoint without a secret gets
-    one. With `respond`, the body of a 2xx answer is kept as the response to the message. Messages
-    that name no endpoint go to the default one of their queue. That is its first endpoint, unless
-    the definitions say otherwise.
+    are. `rate` is calls per second, or a text such as "100/m", and `backoff` may be a text such as
+    "10s:1d:5". A new endpoint without a secret gets one. With `respond`, the body of a 2xx answer
+    is kept as the response to the message. Messages that name no endpoint go to the default one of
+    their queue. That is its first endpoint, unless the definitions say otherwise.
     """
 
     queue: QueueName
@@ -35,7 +35,7 @@ class EndpointDefinition(Request):
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] = 10
     rate: str | int | float | None = None
     attempts: Annotated[int, Meta(ge=1, le=1000)] = 10
-    backoff: Delays | None = None
+    backoff: Delays | str | None = None
     respond: bool = False
     keep: Duration = "1h"
     default: bool | None = None

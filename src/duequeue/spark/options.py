@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from duequeue.backends import bulk_backend_for
+from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument, InvalidType
+from duequeue.instants import positive_millis
 from duequeue.message import checked_name, checked_type_name
 
-_SPAN = re.compile(r"(\d{1,9}) ?(?:(ms|milliseconds?)|(s|seconds?)|(m|minutes?)|(h|hours?))")
-_UNITS = (1, 1000, 60_000, 3_600_000)  # in the order of the groups above
 _MOST = 2**31 - 1
 _NESTED = re.compile(r"(?:struct|map|array)\s*<|variant$", re.IGNORECASE)
 _COLUMN = re.compile(r"(?:\w+|`.+`)\s*[\s:]\s*\w")
@@ -150,11 +150,10 @@ def _number(name: str, value: str) -> int:
 
 
 def _span(name: str, value: str) -> int:
-    found = _SPAN.fullmatch(value.strip().lower())
-    if found is None or int(found[1]) == 0:
-        raise _refused(name, f"must be a duration such as '5 minutes', not {value!r}")
-    number, *units = found.groups()
-    return int(number) * next(_UNITS[at] for at, unit in enumerate(units) if unit)
+    try:
+        return positive_millis(parse_duration(value), name)
+    except InvalidArgument as error:
+        raise InvalidArgument(name, text=f"option {name!r}: {error}") from None
 
 
 def _one_of(*choices: str) -> Callable[[str, str], str]:

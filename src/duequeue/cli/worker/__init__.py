@@ -78,8 +78,9 @@ def _add_consumer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backoff",
         type=backoff,
-        metavar="FIRST[:LONGEST]",
-        help="the delay after the first failure, and the longest delay (default: 1s:1h)",
+        metavar="FIRST:LONGEST:FACTOR",
+        help="the delay after the first failure, the longest delay, and by which factor it grows "
+        "(default: 1s:1h:2)",
     )
     parser.add_argument(
         "--lease",

@@ -13,7 +13,7 @@ from duequeue.cli.service_calls import calls_at, path_of
 from duequeue.errors import InvalidArgument
 
 # The arguments that go into the definition as they are.
-_PASSED_ON = ("type", "timeout", "concurrency", "rate", "attempts", "keep", "default")
+_PASSED_ON = ("type", "timeout", "concurrency", "rate", "attempts", "backoff", "keep", "default")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backoff",
-        metavar="FIRST,LONGEST,FACTOR",
-        help="the delays between attempts (default: 10s,1d,5)",
+        metavar="FIRST:LONGEST:FACTOR",
+        help="the first delay between attempts, the longest one, and by which factor they grow "
+        "(default: 10s:1d:5)",
     )
     parser.add_argument(
         "--respond", action="store_true", help="keep the body of a 2xx answer as the response"
@@ -109,8 +110,6 @@ def run(given: argparse.Namespace) -> int:
     for name in _PASSED_ON:
         if (value := getattr(given, name)) is not None:
             definition[name] = value
-    if given.backoff is not None:
-        definition["backoff"] = _backoff(given.backoff)
     if given.respond:
         definition["respond"] = True
     if (secret := secret_in(given)) is not None:
@@ -119,12 +118,3 @@ def run(given: argparse.Namespace) -> int:
         changed = call("PUT", path_of("v1", "endpoints", given.id), definition)
     show_changed(given, changed)
     return ExitCode.DONE
-
-
-def _backoff(text: str) -> dict[str, Any]:
-    parts = text.split(",")
-    try:
-        first, longest, factor = parts[0], parts[1], float(parts[2])
-    except (IndexError, ValueError):
-        raise InvalidArgument("backoff", "must be first,longest,factor, such as 10s,1d,5") from None
-    return {"first": first, "longest": longest, "factor": factor}
