@@ -285,7 +285,7 @@ def test_two_at_once_do_not_mix(spark: SparkSession, tmp_path: Path, folder: Pat
     folder.mkdir()
     with (folder / "_lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(ValueError, match="another process is archiving into folder"):
+        with pytest.raises(ValueError, match="another process is writing into folder"):
             archive(spark, url=f"sqlite:///{tmp_path}/queue.db", folder=folder)
 
 

@@ -30,8 +30,13 @@ def to_files(frame: DataFrame, folder: Path) -> DataStreamWriter:
 def to_function(
     frame: DataFrame, folder: Path, handle: Callable[[DataFrame, int], None]
 ) -> DataStreamWriter:
-    """A function called with each micro-batch."""
-    return frame.writeStream.foreachBatch(handle).option(
+    """A function called with each micro-batch, which is read as a whole before that."""
+
+    def read_and_handle(rows: DataFrame, number: int) -> None:
+        rows.write.format("noop").mode("append").save()
+        handle(rows, number)
+
+    return frame.writeStream.foreachBatch(read_and_handle).option(
         "checkpointLocation", str(folder / "checkpoint")
     )
 

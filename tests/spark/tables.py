@@ -38,6 +38,19 @@ def ask(url: str, query: str) -> list[tuple[Any, ...]]:
         return server.execute(query.encode()).fetchall()
 
 
+def change(url: str, statement: str) -> None:
+    """Execute a statement, which the three databases all know."""
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+            connection.execute(statement)
+    elif url.startswith("mariadb:"):
+        with connected(url) as cursor:
+            cursor.execute(statement)
+    else:
+        with psycopg.connect(url) as server:
+            server.execute(statement.encode())
+
+
 def count(url: str, table: str) -> int:
     """Count the rows of a table."""
     return int(ask(url, f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 - ours

@@ -137,6 +137,8 @@ def test_a_batch_that_the_consumer_holds_is_found_after_a_restart(
     try:
         latest = reader.latestOffset(start, ReadMaxRows(2))
         assert (latest["sequence"], latest["rows"]) == (2, 2)
+        (part,) = reader.partitions(start, latest)
+        assert sum(page.num_rows for page in reader.read(part)) == 2
         assert reader.latestOffset(latest, ReadMaxRows(2)) == latest, "a new batch is withheld"
     finally:
         reader.stop()

@@ -1,5 +1,6 @@
 """`spark.readStream.format("duequeue")`: leased, delivered, and acked once Spark has committed."""
 
+import shutil
 import threading
 from contextlib import ExitStack
 from functools import partial
@@ -13,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import Message, Queue
 from duequeue.spark import offer
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_every_bulk_store, on_redis_too
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import FUTURE, PAST, later, messages
@@ -279,6 +280,43 @@ def test_a_named_consumer_goes_on_where_its_lost_checkpoint_was(
     assert len(delivered) == len(set(delivered) & set(keys)) == 20
     assert queue.stats().total == 0
     assert count(url, "duequeue_stream_batch") == 0
+
+
+@on_redis_too
+def test_what_a_sink_skips_is_due_again_and_told_of(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    """The file sink has a batch 0 of another checkpoint already, so it does not read this one."""
+    fill(queue, 50)
+    frame = stream(spark, url, history="true")
+    run_through(to_files(frame, tmp_path))
+    keys = fill(queue, 50)
+    shutil.rmtree(tmp_path / "checkpoint")
+    with pytest.raises(PySparkException, match="the sink has skipped 50 messages of the queue 'or"):
+        run_through(to_files(frame, tmp_path))
+    assert len(in_files(spark, tmp_path)) == 50
+    assert (queue.stats().due, queue.stats().leased) == (50, 0)
+    run_through(to_files(frame, tmp_path / "own"))
+    assert in_files(spark, tmp_path / "own") == keys
+    assert queue.stats().total == 0
+
+
+def test_a_sink_may_skip_what_it_wrote_before_a_crash(
+    spark: SparkSession, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    """The crash comes between the commit of the sink and that of Spark."""
+    keys = fill(queue, 50)
+    frame = stream(spark, url, consumerId="me")
+    query = to_files(frame, tmp_path).start()
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    for name in ("0", ".0.crc"):
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    run_through(to_files(frame, tmp_path))
+    assert in_files(spark, tmp_path) == keys
+    assert queue.stats().total == 0
 
 
 def test_wrong_options(spark: SparkSession, url: str, tmp_path: Path) -> None:

@@ -29,12 +29,23 @@ class Checkpoint:
             for name in names:
                 self._folder.delete(f"{_OFFSETS}/{name}")
 
+    def last_batch(self) -> int:
+        """Return the number of the last micro-batch that Spark has begun, or -1."""
+        numbers = [int(name) for name in self._folder.names(_OFFSETS) if name.isdecimal()]
+        return max(numbers, default=-1)
+
+    def known_consumer(self) -> str | None:
+        """Return the name that is stored already, if any."""
+        return self._folder.read(_CONSUMER).decode() if self._folder.has(_CONSUMER) else None
+
     def consumer(self) -> str:
         """Return the name under which this checkpoint's query leases messages.
 
         The name is stored before the first lease, so that a run that was killed before its first
         offset finds its leases again.
         """
-        if not self._folder.has(_CONSUMER):
-            self._folder.write(_CONSUMER, str(uuid4()).encode())
-        return self._folder.read(_CONSUMER).decode()
+        known = self.known_consumer()
+        if known is None:
+            known = str(uuid4())
+            self._folder.write(_CONSUMER, known.encode())
+        return known

@@ -129,8 +129,8 @@ class Folder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InvalidArgument(
-                    "folder",
-                    text=f"another process is archiving into folder {self.path}: "
+                    self._argument,
+                    text=f"another process is writing into folder {self.path}: "
                     "wait until it is done, or name another folder",
                 ) from None
             yield

@@ -7,6 +7,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from duequeue.pipeline.timestamps import microseconds
 from duequeue.spark.session import activate
 
 REPORT_SECONDS = 1
@@ -52,7 +53,8 @@ def run_query(
     """Run until all that was there at the start is done, or forever, which means until Ctrl-C."""
     trigger: Any = {"processingTime": "0 seconds"} if forever else {"availableNow": True}
     activate(spark)
-    query = writer.trigger(**trigger).start()
+    with microseconds(spark):
+        query = writer.trigger(**trigger).start()
     try:
         while not query.awaitTermination(REPORT_SECONDS):
             totals.update(query)

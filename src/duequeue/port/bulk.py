@@ -238,6 +238,12 @@ class BulkStore(Protocol):
     ) -> Steps[list[MessageRow]]:
         """Read the messages in a page of a slice that the batch still holds, in due order."""
 
+    def note_read(self, batch: BatchId, slice_number: int) -> Steps[None]:
+        """Note that a reader has reached the end of a slice."""
+
+    def unread(self, through: BatchId) -> Steps[list[tuple[BatchId, int]]]:
+        """Return the slices of a consumer's batches up to this one that nobody has read whole."""
+
     def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
         """Note how long handlers took, by the ids of their messages, which are all in one slice.
 

@@ -10,6 +10,7 @@ from duequeue.port.bulk import STALE_AFTER, Backlog, BatchId, Reach, StreamBatch
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.skipped_batches import check_read
 from duequeue.spark.stream_backlog import Admission, BacklogReport
 
 # An idle query asks a hundred times a second, which is too often for the database.
@@ -48,6 +49,7 @@ class StreamLeases:
         self._bulk = bulk
         self._lease_millis = options.lease
         self._consumer = consumer
+        self._queue = options.queue
         partitions = options.num_partitions or default_parts()
         self._slice_size = max(SLICE_ROWS, -(-options.max_messages_per_trigger // partitions))
         self._due_until = LATEST if options.include_future else None
@@ -67,6 +69,8 @@ class StreamLeases:
 
     def advance(self, done: int, limit: int) -> StreamBatch | None:
         """Ack all batches up to number `done`, and return the next one if messages are due.
+
+        Raise if one of them was not read to its end, because then its sink has skipped it.
 
         If there is no next batch, Spark may not ask again, so this call waits for the acks.
         """
@@ -94,6 +98,7 @@ class StreamLeases:
     def _ack(self, done: int) -> None:
         if done > self._acked:
             self._wait_for_acks()
+            check_read(self._bulk, BatchId(self._consumer, done), self._queue)
             self._acking = self._thread.submit(self._settle, done)
             self._acked = done
 

@@ -1,13 +1,12 @@
 """The layout of an archive's files, which lets readers skip most of their rows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import ceil
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.pipeline.history_source import SETTLED
+from duequeue.pipeline.timestamps import microseconds
 from duequeue.port.history_table import DayBounds
 
 # About how many rows a file has at most. More would make few large files, fewer many small ones.
@@ -15,8 +14,6 @@ FILE_ROWS = 1_000_000
 # Readers skip whole row groups by their smallest and largest values. With Spark's default of
 # 128 MB, most files would have only one.
 GROUP_BYTES = 16 * 1024 * 1024
-# By default Spark writes INT96, which has neither statistics nor a time zone.
-_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
 def arranged(rows: DataFrame, bounds: DayBounds) -> DataFrame:
@@ -37,16 +34,5 @@ def write_counted(rows: DataFrame, bounds: DayBounds, path: str) -> dict[str, in
 def _write_files(rows: DataFrame, path: str) -> None:
     """Write Parquet files by queue."""
     writer = rows.write.partitionBy("queue").option("compression", "zstd")
-    with _microseconds(rows.sparkSession):
+    with microseconds(rows.sparkSession):
         writer.option("parquet.block.size", GROUP_BYTES).parquet(path)
-
-
-@contextmanager
-def _microseconds(spark: SparkSession) -> Iterator[None]:
-    """Change the type of timestamps, for which the writer has no option."""
-    before = str(spark.conf.get(_TIMESTAMPS))
-    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIMESTAMPS, before)

@@ -1,6 +1,7 @@
 """`deliver` handles messages on executors, and acks them when their micro-batch is committed."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -18,7 +19,7 @@ from duequeue.codec import CODECS
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
-from duequeue.pipeline.folder import Folder
+from duequeue.pipeline.delivering.results_folder import ResultsFolder
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
@@ -77,19 +78,22 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     OpenBulk(parsed, FIRST_CONTACT).close()  # raises at once if the database cannot be reached
     kept = Checkpoint(spark, checkpoint)
     kept.repair()
-    given["consumerId"] = parsed.consumer_id or kept.consumer()
     handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
-    handled = handled_frame(_messages(spark, given, parsed), handling)
-    writer = _writer(spark, handled, results, parsed)
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
-    reporter.step(f"delivering {queue}")
-    run_query(
-        spark,
-        writer.option("checkpointLocation", kept.path),
-        totals,
-        lambda counts: reporter.still(f"delivering {queue}: {counts_in_words(counts)}"),
-        forever=forever,
-    )
+    folder = ResultsFolder(spark, results) if isinstance(results, str | Path) else None
+    target = results if isinstance(results, ToQueue) else folder
+    with folder.written_by(kept) if folder else nullcontext():
+        given["consumerId"] = parsed.consumer_id or kept.consumer()
+        handled = handled_frame(_messages(spark, given, parsed), handling)
+        writer = _writer(handled, target, parsed)
+        reporter.step(f"delivering {queue}")
+        run_query(
+            spark,
+            writer.option("checkpointLocation", kept.path),
+            totals,
+            lambda counts: reporter.still(f"delivering {queue}: {counts_in_words(counts)}"),
+            forever=forever,
+        )
     return Delivered(**totals.counts)
 
 
@@ -134,7 +138,7 @@ def _messages(spark: SparkSession, given: Mapping[str, str | int], parsed: Optio
 
 
 def _writer(
-    spark: SparkSession, handled: DataFrame, results: Results, parsed: Options
+    handled: DataFrame, results: ResultsFolder | ToQueue | None, parsed: Options
 ) -> DataStreamWriter:
     if results is None:
         return handled.writeStream.format("noop")
@@ -151,5 +155,4 @@ def _writer(
         return messages.writeStream.format(DueQueueSource.name()).options(**given)
     if parsed.codec != "bytes":
         handled = handled.withColumn("payload", F.col("payload").cast("string"))
-    path = Folder(spark, results, "results").path
-    return handled.writeStream.format("parquet").option("path", path)
+    return results.writer(handled)

@@ -23,6 +23,7 @@ LASTING = frozenset(
         "bulk/ack",
         "bulk/close_commit",
         "bulk/merge",
+        "bulk/note_read",
         "bulk/record",
         "bulk/stage",
         "bury",

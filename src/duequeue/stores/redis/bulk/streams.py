@@ -152,6 +152,20 @@ class RedisStreams:
             ]
         return rows
 
+    def note_read(self, batch: BatchId, slice_number: int) -> Steps[None]:
+        """Remove the slice from those that are unread."""
+        yield self._caller.script("bulk/note_read", (slice_number,), own=self._keys(batch))
+
+    def unread(self, through: BatchId) -> Steps[list[tuple[BatchId, int]]]:
+        """Look at each batch; one of an earlier version does not tell, and counts as read."""
+        found = list[tuple[BatchId, int]]()
+        for sequence in (yield from self._batches(through.consumer)):
+            if sequence <= through.sequence:
+                batch = BatchId(through.consumer, sequence)
+                numbers = yield self._caller.script("bulk/unread", own=self._keys(batch))
+                found += [(batch, number) for number in sorted(map(int, numbers))]
+        return found
+
     def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
         """Store the times beside the batch."""
         items = list(handler_ms.items())
@@ -192,6 +206,7 @@ class RedisStreams:
             "batches": named(f"batches:{batch.consumer}"),
             "batch_ids": named(f"batch:{name}"),
             "handled": named(f"handled:{name}"),
+            "unread": named(f"unread:{name}"),
         }
 
 

@@ -146,6 +146,15 @@ class SqlStreams:
         rows.sort(key=itemgetter(_DELIVER_AT, ID))
         return rows
 
+    def note_read(self, batch: BatchId, slice_number: int) -> Steps[None]:
+        """Update the slice."""
+        yield Execute("note_slice_read", {**self._of(batch), "slice": slice_number})
+
+    def unread(self, through: BatchId) -> Steps[list[tuple[BatchId, int]]]:
+        """Read the recorded slices."""
+        rows: list[Row] = yield Query("unread_slices", self._of(through))
+        return [(BatchId(through.consumer, sequence), number) for sequence, number in rows]
+
     def note_handled(self, batch: BatchId, handler_ms: Mapping[int, int]) -> Steps[None]:
         """Add the times to those of the slice, which the first id identifies."""
         noted = {"id": next(iter(handler_ms)), "handler_ms": json.dumps(handler_ms)}

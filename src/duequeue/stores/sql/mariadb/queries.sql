@@ -1208,10 +1208,11 @@ FOR UPDATE SKIP LOCKED;
 INSERT INTO duequeue_stream_batch
     (
         kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at,
-        longest_payload, ids
+        longest_payload, ids, unread
     )
 VALUES {(
-    :kind_id, :consumer, :sequence, :slice, :now, :until, :last_due_at, :longest_payload, :ids
+    :kind_id, :consumer, :sequence, :slice, :now, :until, :last_due_at, :longest_payload, :ids,
+    TRUE
 )};
 
 -- name: lease_gathered
@@ -1325,6 +1326,15 @@ SET handler_ms = CONCAT_WS(',', handler_ms, :times)
 WHERE
     kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
     AND JSON_CONTAINS(ids, CAST(:id AS char));
+
+-- name: note_slice_read
+UPDATE duequeue_stream_batch FORCE INDEX (PRIMARY) SET unread = FALSE
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+
+-- name: unread_slices
+SELECT sequence, slice FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence <= :sequence AND unread
+ORDER BY sequence, slice;
 
 -- name: when_leased
 SELECT MIN(leased_at) FROM duequeue_stream_batch

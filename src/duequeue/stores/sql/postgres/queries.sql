@@ -1145,11 +1145,13 @@ SELECT count(*), min(due_at) FROM (
 -- leases it. Unlike a poll's claim, it waits for the disk, because a micro-batch that is in Spark's
 -- log must not lose its leases in a crash of the server.
 INSERT INTO duequeue_stream_batch (
-    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
+    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids,
+    unread
 )
 SELECT
     :kind_id, CAST(:consumer AS text), CAST(:sequence AS bigint), slice, :now,
-    CAST(:until AS bigint), max(due_at), max(length), array_agg(id ORDER BY due_at, id)
+    CAST(:until AS bigint), max(due_at), max(length), array_agg(id ORDER BY due_at, id),
+    TRUE
 FROM (
     SELECT
         due_at, id, length,
@@ -1253,6 +1255,15 @@ SET handler_ms = coalesce(handler_ms, CAST('{}' AS jsonb)) || CAST(:handler_ms A
 WHERE
     kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
     AND :id = ANY(ids);
+
+-- name: note_slice_read
+UPDATE duequeue_stream_batch SET unread = FALSE
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+
+-- name: unread_slices
+SELECT sequence, slice FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence <= :sequence AND unread
+ORDER BY sequence, slice;
 
 -- name: when_leased
 SELECT min(leased_at) FROM duequeue_stream_batch

@@ -802,11 +802,12 @@ SELECT count(*), min(due_at) FROM (
 -- name: gather_stream_batch
 -- The transaction has the whole file for itself. The next statement leases what is stored here.
 INSERT INTO duequeue_stream_batch (
-    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids
+    kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at, longest_payload, ids,
+    unread
 )
 SELECT
     :kind_id, :consumer, :sequence, slice, :now, :until, max(due_at), max(length),
-    json_group_array(id)
+    json_group_array(id), TRUE
 FROM (
     SELECT
         due_at, id, length, (row_number() OVER (ORDER BY due_at, id) - 1) / :slice_size AS slice
@@ -892,6 +893,15 @@ SET handler_ms = (
 WHERE
     kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
     AND :id IN (SELECT listed.value FROM json_each(ids) AS listed);
+
+-- name: note_slice_read
+UPDATE duequeue_stream_batch SET unread = FALSE
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
+
+-- name: unread_slices
+SELECT sequence, slice FROM duequeue_stream_batch
+WHERE kind_id = :kind_id AND consumer = :consumer AND sequence <= :sequence AND unread
+ORDER BY sequence, slice;
 
 -- name: when_leased
 SELECT min(leased_at) FROM duequeue_stream_batch

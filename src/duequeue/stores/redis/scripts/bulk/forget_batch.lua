@@ -1,5 +1,5 @@
--- keys: batch_ids handled batches stream_ends
+-- keys: batch_ids handled unread batches stream_ends
 -- args: consumer sequence
-call('UNLINK', batch_ids, handled)
+call('UNLINK', batch_ids, handled, unread)
 call('HDEL', batches, sequence)
 return call('ZREM', stream_ends, consumer .. '\0' .. sequence)

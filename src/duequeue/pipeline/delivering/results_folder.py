@@ -1,0 +1,110 @@
+"""The folder with the results of a delivery, which only one checkpoint may write.
+
+Spark's file sink lists its files in a log, and skips batches whose numbers are in that log. So a
+second checkpoint, whose numbers begin anew, would not have its messages handled.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from duequeue.errors import InvalidArgument
+from duequeue.pipeline.checkpoint import Checkpoint
+from duequeue.pipeline.folder import Folder
+
+_LOG = "_spark_metadata"
+_WRITTEN_BY = "_duequeue_checkpoint"
+_COMPACT = ".compact"
+_FILE = re.compile(r"part-\d+-[0-9a-f-]{36}[-.].*parquet")
+
+
+class ResultsFolder:
+    """Parquet files of a delivery, as the log of Spark's file sink lists them."""
+
+    def __init__(self, spark: SparkSession, path: str | Path) -> None:
+        self._folder = Folder(spark, path, "results")
+        self.path = self._folder.path
+
+    def writer(self, rows: DataFrame) -> DataStreamWriter:
+        """Write rows of a stream."""
+        writer = rows.writeStream.format("parquet").option("compression", "zstd")
+        return writer.option("path", self.path)
+
+    @contextmanager
+    def written_by(self, checkpoint: Checkpoint) -> Iterator[None]:
+        """Let one run write, if the folder is new or was written from this checkpoint.
+
+        Before and after that, remove the files of tries that were never committed. Only Spark
+        knows from its log that they do not count.
+        """
+        with self._folder.locked():
+            self._check(checkpoint)
+            self._claim(checkpoint)
+            self._remove_uncommitted()
+            try:
+                yield
+            finally:
+                self._remove_uncommitted()
+
+    def _check(self, checkpoint: Checkpoint) -> None:
+        """Raise, before anything is written, if the sink would skip batches of the checkpoint."""
+        last, writer = self._last_batch(), self._writer()
+        if last < 0 and writer is None and self._files():
+            raise self._refusal("has Parquet files that no delivery has listed there: name another")
+        ours = writer in {None, checkpoint.known_consumer()}
+        if last >= 0 and (not ours or checkpoint.last_batch() < last):
+            raise self._refusal(
+                f"has results that were not written from checkpoint {checkpoint.path}, so Spark "
+                "would skip new messages: give that checkpoint, or name another folder for results"
+            )
+
+    def _refusal(self, why: str) -> InvalidArgument:
+        return InvalidArgument("results", text=f"results: folder {self.path} {why}")
+
+    def _claim(self, checkpoint: Checkpoint) -> None:
+        consumer = checkpoint.consumer()
+        if self._writer() != consumer:
+            self._folder.delete(_WRITTEN_BY)
+            self._folder.write(_WRITTEN_BY, consumer.encode())
+
+    def _remove_uncommitted(self) -> None:
+        listed = self._listed()
+        for name in self._files():
+            if name not in listed:
+                self._folder.delete(name)
+
+    def _files(self) -> list[str]:
+        return [name for name in self._folder.names() if _FILE.fullmatch(name)]
+
+    def _listed(self) -> set[str]:
+        """Return the names of the files in the log; a compact file repeats those before it."""
+        names = self._folder.names(_LOG)
+        compact = max((number_of(name) for name in names if name.endswith(_COMPACT)), default=-1)
+        since = [
+            name
+            for name in names
+            if number_of(name) > compact or (name.endswith(_COMPACT) and number_of(name) == compact)
+        ]
+        lines = [line for name in since for line in self._lines(name) if line.startswith("{")]
+        return {json.loads(line)["path"].rpartition("/")[2] for line in lines}
+
+    def _lines(self, name: str) -> list[str]:
+        return self._folder.read(f"{_LOG}/{name}").decode().splitlines()
+
+    def _last_batch(self) -> int:
+        return max(map(number_of, self._folder.names(_LOG)), default=-1)
+
+    def _writer(self) -> str | None:
+        has = self._folder.has(_WRITTEN_BY)
+        return self._folder.read(_WRITTEN_BY).decode() if has else None
+
+
+def number_of(name: str) -> int:
+    """Return the number of the batch in a log of Spark, or -1 if it is another file."""
+    number = name.removesuffix(_COMPACT)
+    return int(number) if number.isdecimal() else -1

@@ -1,0 +1,3 @@
+-- keys: unread
+-- args: slice
+return call('SREM', unread, slice)

@@ -1,0 +1,2 @@
+-- keys: unread
+return call('SMEMBERS', unread)
