@@ -11,6 +11,7 @@
     ├── MissingExtra           also an ImportError; names the `pip install` that helps
     └── StoreError             the database refused; chained to the driver's own error
         ├── StoreUnavailable   a later try may succeed; raised once the retry budget is spent
+        │   └── StoreBusy      other calls of this process use all of its connections
         ├── SchemaError        the tables are missing, changed by hand, or newer than this code
         └── WrongDatabase      also a ValueError; `within` got a connection to another database
 
@@ -89,6 +90,10 @@ class StoreError(DueQueueError):
 
 class StoreUnavailable(StoreError):
     """The database could not serve an operation now; a later try may succeed."""
+
+
+class StoreBusy(StoreUnavailable):
+    """The database serves other calls, and this one found no free connection in time."""
 
 
 class SchemaError(StoreError):

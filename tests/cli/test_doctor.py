@@ -20,6 +20,7 @@ from duequeue.port.history_table import HistoryTable
 from duequeue.port.remote import Examination
 from duequeue.server import app_for
 from duequeue.server.examining import examined
+from duequeue.server.limits import Limits
 from duequeue.server.metrics import Meter
 from duequeue.server.queues import Queues, QueueSettings
 from duequeue.stores.http.connections import Connections
@@ -108,7 +109,7 @@ def test_what_a_server_does_first_is_not_a_difference_of_the_clocks(
         return await start(queues)
 
     async def found() -> Examination:
-        queues = Queues(QueueSettings(redis_url, clock), 1, Meter(1))
+        queues = Queues(QueueSettings(redis_url, clock), Limits(), Meter(1))
         try:
             return await examined(queues)
         finally:

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TypeVar
 
 from duequeue.drive.actions import Flow, Pause, Run
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import StoreBusy, StoreUnavailable
 from duequeue.port.store import Operation
 from duequeue.process.contact import SILENT_SECONDS, StoreContact, one_line
 from duequeue.retry_policy import RetryPolicy
@@ -45,7 +45,8 @@ def retrying(
         try:
             result: T = yield Run(operation, seconds, consumes)
         except StoreUnavailable as error:
-            if contact is not None:
+            is_busy = isinstance(error, StoreBusy)
+            if contact is not None and not is_busy:
                 contact.failed(error)
             if pauses is None:
                 failed_at = monotonic()
@@ -55,7 +56,7 @@ def retrying(
             if pause is None:
                 raise
             waits = monotonic() >= began + SILENT_SECONDS
-            if silent and waits and _others_succeed(contact, failed_at):
+            if silent and waits and _others_succeed(contact, failed_at, is_busy=is_busy):
                 words = "%s; trying again for up to %s in total"
                 logger.warning(words, one_line(error), policy.budget)
                 silent = False
@@ -74,9 +75,9 @@ def _seconds(longest: float, left: float) -> float:
     return longest if longest == inf else min(longest, max(left, LEAST_SECONDS))
 
 
-def _others_succeed(contact: StoreContact | None, failed_at: float) -> bool:
+def _others_succeed(contact: StoreContact | None, failed_at: float, *, is_busy: bool) -> bool:
     """Return whether only this call waits; otherwise there is an outage, which the contact logs."""
     if contact is None:
         return True
     since = contact.failing_since
-    return since is not None and since > failed_at
+    return is_busy if since is None else since > failed_at

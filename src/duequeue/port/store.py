@@ -330,6 +330,14 @@ class HasRoles(Protocol):
         """Return the statements that create roles for producers, consumers and administrators."""
 
 
+@runtime_checkable
+class ReadsApart(Protocol):
+    """A backend that can keep long reads away from the connections of all other calls."""
+
+    def reading_session(self, at_once: int, seconds: float) -> AsyncSession:
+        """Return a session for so many reads at once; the database ends each after some seconds."""
+
+
 class Backend(Protocol):
     """A database that a URL names: how to reach it, and how to open a store in it."""
 

@@ -48,6 +48,7 @@ from duequeue.server.openapi import description
 from duequeue.server.operations import Operations
 from duequeue.server.problems import Problem, problem_of, stopping
 from duequeue.server.queues import Queues, QueueSettings
+from duequeue.server.reads import Reads
 from duequeue.server.routing import Routes
 from duequeue.server.store_watch import StoreWatch
 from duequeue.server.tokens import TokenFile
@@ -94,8 +95,9 @@ class Service:
         self.limits = limits
         self.access = access
         self.meter = Meter(limits.open_queues)
-        self.queues = Queues(settings, limits.open_queues, self.meter)
+        self.queues = Queues(settings, limits, self.meter)
         self.watch = StoreWatch(self.queues)
+        self.reads = Reads(limits, self.watch.answers)
         self.counting = Counting(self.queues, limits.open_queues)
         self.live = Live(limits, access.is_valid)
         self.operations = Operations()

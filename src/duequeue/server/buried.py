@@ -21,10 +21,9 @@ CURSOR = Parameter("cursor", str, "The `next` of the previous page, or the id of
 async def list_page(exchange: Exchange) -> None:
     """List burials, oldest first."""
     limit = exchange.number("limit", 100, 1, 1000)
-    queue = await exchange.queue()
-    found = await queue.queue.buried(
-        limit, exchange.query.get("cursor"), exchange.query.get("reason")
-    )
+    cursor, reason = exchange.query.get("cursor"), exchange.query.get("reason")
+    async with exchange.looking() as queue:
+        found = await queue.looking.buried(limit, cursor, reason)
     form = exchange.answer_format
     shown = [_buried(each, queue.type_name, form) for each in found]
     following = shown[-1].id if len(shown) == limit else None

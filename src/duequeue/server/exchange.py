@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -177,6 +178,13 @@ class Exchange:
         found.users += 1
         self.used.append(found)
         return found
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator["OpenQueue"]:
+        """Wait for a turn to read the queue of the path; see `reads.py`."""
+        queue = await self.queue()
+        async with self.service.reads.turn((self.match.route.path, queue.kind)):
+            yield queue
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Receive the body; a client that sends too slowly is given up."""

@@ -18,8 +18,8 @@ OF_KEY = Parameter("key", wire.Key, "Only messages with this key")
 async def read(exchange: Exchange) -> None:
     """List settled messages, the newest first."""
     limit = exchange.number("limit", 100, 1, MOST)
-    queue = await exchange.queue()
-    found = await queue.queue.history(limit, exchange.query.get("key"))
+    async with exchange.looking() as queue:
+        found = await queue.looking.history(limit, exchange.query.get("key"))
     shown = [_settled(each) for each in found]
     if NDJSON in exchange.headers.get(b"accept", b""):
         lines = b"".join(JSON.encode(each) + b"\n" for each in shown)

@@ -22,6 +22,8 @@ class Limits:
     poll_messages: int = 1000
     poll_bytes: int = 16 * 1024 * 1024
     wait_seconds: float = 60.0
+    reads: int = 2
+    read_seconds: float = 10.0
     waiters: int = 10_000
     waiters_per_token: int = 2000
     url_bytes: int = 8 * 1024

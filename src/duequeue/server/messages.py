@@ -32,12 +32,10 @@ CONFIRM = Parameter("confirm", wire.QueueName, "The queue's own name, to drop al
 
 async def list_page(exchange: Exchange) -> None:
     """List messages in due order."""
-    queue = await exchange.queue()
-    page = await queue.queue.list(
-        **_filters(exchange),
-        after=exchange.query.get("cursor"),
-        limit=exchange.number("limit", 100, 1, 1000),
-    )
+    limit = exchange.number("limit", 100, 1, 1000)
+    cursor = exchange.query.get("cursor")
+    async with exchange.looking() as queue:
+        page = await queue.looking.list(**_filters(exchange), after=cursor, limit=limit)
     form = exchange.answer_format
     shown = [_stored(each, queue.type_name, form) for each in page.messages]
     await exchange.answer(wire.MessagePage(shown, page.next), form=form)

@@ -15,7 +15,7 @@ import msgspec
 from duequeue.drive.actions import performer_async
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive_async
-from duequeue.errors import StoreError, StoreUnavailable
+from duequeue.errors import StoreBusy, StoreError, StoreUnavailable
 from duequeue.instants import EARLIEST, to_millis
 from duequeue.message import OfferOutcome
 from duequeue.port import remote
@@ -27,7 +27,7 @@ from duequeue.server.examining import examined
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import MSGPACK
 from duequeue.server.port_arguments import checked_arguments
-from duequeue.server.port_scopes import believes_clients, check_call, may_create
+from duequeue.server.port_scopes import LONG_READS, believes_clients, check_call, may_create
 from duequeue.server.port_times import client_time
 from duequeue.server.problems import UNREADABLE, Problem, invalid, undecodable
 from duequeue.server.queues import OpenQueue
@@ -56,7 +56,8 @@ async def call(exchange: Exchange) -> None:
     try:
         result = await _run_by_our_clock(exchange, given, operation, arguments)
     except StoreUnavailable as error:
-        raise Problem(503, "unavailable", one_line(error)) from error
+        kind = "busy" if isinstance(error, StoreBusy) else "unavailable"
+        raise Problem(503, kind, one_line(error)) from error
     except StoreError as error:
         kind = "misconfigured" if type(error).__name__ == "SchemaError" else "store-error"
         raise Problem(500, kind, one_line(error)) from error
@@ -121,9 +122,11 @@ async def _run(
     if given.operation == "open":
         return None
     arguments = _as_ours(queue, given, arguments)
+    steps = partial(operation.call, attrgetter(given.operation)(store), arguments)
+    if given.operation in LONG_READS:
+        return await _read(exchange, queue, given, steps)
     gone = asyncio.ensure_future(exchange.receive())
     try:
-        steps = partial(operation.call, attrgetter(given.operation)(store), arguments)
         result: Any = await _in_one_try(queue, given, steps)
         if given.operation == "claim" and result:
             await asyncio.sleep(0)  # the loop may know by now that the client is gone
@@ -156,6 +159,17 @@ async def _in_one_try(queue: OpenQueue, given: Call, steps: Callable[[], Steps[A
     return await drive_async(flow, performer_async(queue.session))
 
 
+async def _read(
+    exchange: Exchange, queue: OpenQueue, given: Call, steps: Callable[[], Steps[Any]]
+) -> object:
+    """Run an operation that only reads in its turn; see `reads.py`."""
+    reads, of = exchange.service.reads, (given.operation, queue.kind)
+    if given.operation == "counts" and not believes_clients(exchange):
+        return await reads.shared(of, queue.count)
+    async with reads.turn(of):
+        return await queue.reading.run(steps, _seconds(given.seconds))
+
+
 async def _store(exchange: Exchange, queue: OpenQueue, given: Call) -> Store:
     if not believes_clients(exchange):
         return queue.context.store
@@ -181,6 +195,9 @@ async def _run_on_database(
     if name == given.operation:
         raise invalid("queue", "queue is missing")
     steps: Callable[[], Steps[Any]] = partial(operation.call, getattr(table, name), arguments)
+    if given.operation in LONG_READS:
+        async with exchange.service.reads.turn(given.operation):
+            return await queues.read(steps)
     return await queues.run(steps)
 
 

@@ -33,6 +33,8 @@ _SCOPES = {
         "settled",
     ),
 }
+# What may look at every message, row or burial, and so takes turns with other reads.
+LONG_READS = frozenset(_SCOPES[Scope.READ]) - {"count_types", "examine", "read"}
 _SCOPE_OF = {name: scope for scope, names in _SCOPES.items() for name in names}
 # These make or delete rows by the clock and the settings of their caller.
 _OF_SERVER = frozenset({"delete_old", "notify", "prepare_history"})

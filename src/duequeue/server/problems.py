@@ -15,6 +15,7 @@ from duequeue.errors import (
     PayloadTooLarge,
     QueueClosed,
     SchemaError,
+    StoreBusy,
     StoreUnavailable,
 )
 from duequeue.suggestions import suggestion
@@ -123,6 +124,16 @@ def unavailable(seconds: int) -> Problem:
     return Problem(503, "unavailable", "the store is unavailable", headers=later)
 
 
+def busy() -> Problem:
+    """Return the problem of a request for which no connection to the store was free in time."""
+    return Problem(
+        503,
+        "busy",
+        "other requests use all connections of the server to its store; try again",
+        headers={b"retry-after": b"1"},
+    )
+
+
 def malformed(detail: str) -> Problem:
     """Return the problem of a request that cannot be read at all."""
     return Problem(400, "malformed", detail)
@@ -177,6 +188,8 @@ def problem_of(error: Exception) -> Problem:
 def _failure(error: Exception) -> Problem:
     """Return the problem of a request that was right but could not be served."""
     match error:
+        case StoreBusy():
+            return busy()
         case StoreUnavailable() | QueueClosed():
             return unavailable(1)
         case SchemaError() | MissingExtra():

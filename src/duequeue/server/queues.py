@@ -21,13 +21,15 @@ from duequeue.flows import opening
 from duequeue.flows.context import Context
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 from duequeue.port.history_table import HistoryTable
-from duequeue.port.store import AsyncSession, Backend, Operation, Store
+from duequeue.port.store import AsyncSession, Backend, Counts, Operation, Store
 from duequeue.process.contact import contact_with
 from duequeue.queue_async import AsyncQueue
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
+from duequeue.server.limits import Limits
 from duequeue.server.lookouts import Lookouts
 from duequeue.server.metrics import Meter
+from duequeue.server.reads import ReadingSession, reading
 from duequeue.server.wakeups import WakeUps
 
 R = TypeVar("R")
@@ -58,7 +60,7 @@ class QueueSettings:
 
 class OpenQueue:
     """One queue: `queue` shows payloads that cannot be decoded, and polls through `context` bury
-    them. `users` counts the requests that are under way."""
+    them. `looking` is for what only reads, and `users` counts the requests that are under way."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class OpenQueue:
         session: AsyncSession,
         type_name: str,
         meter: Meter,
+        limits: Limits,
     ) -> None:
         context = replace(context, store=meter.metered(context.name, context.store))
         self.name = context.name
@@ -81,6 +84,8 @@ class OpenQueue:
         self._port_stores: dict[tuple[int, bool], Store] = {}
         shown = replace(context, codec=StoredBytes(type_name))
         self.queue: AsyncQueue[bytes] = AsyncQueue(backend, shown, session)
+        self.reading = ReadingSession(backend, limits)
+        self.looking: AsyncQueue[bytes] = AsyncQueue(backend, reading(shown, limits), self.reading)
         self.perform: Callable[[Any], Awaitable[object]] = after_due_crons(
             performer_async(session), context
         )
@@ -121,6 +126,10 @@ class OpenQueue:
             return self.context
         return replace(self.context, retry=RetryPolicy(budget=wait))
 
+    async def count(self) -> Counts:
+        """Count the messages by state, as of now."""
+        return await self.reading.run(partial(self.context.store.counts, self.context.now()))
+
     async def drive(self, flow: Flow[R]) -> R:
         """Run a flow on this queue."""
         return await drive_async(flow, self.perform)
@@ -130,19 +139,22 @@ class OpenQueue:
         if "wake_ups" in vars(self):
             self.wake_ups.close()
         await self.queue.close()
+        await self.reading.close()
 
 
 class Queues:
     """Opens queues when they are first asked for, and closes those that were not used for long."""
 
-    def __init__(self, settings: QueueSettings, most: int, meter: Meter) -> None:
+    def __init__(self, settings: QueueSettings, limits: Limits, meter: Meter) -> None:
         self.settings = settings
         self.meter = meter
-        self._most = most
+        self._limits = limits
+        self._most = limits.open_queues
         self._open: dict[tuple[str, str], asyncio.Task[OpenQueue]] = {}
         self._backend = backend_for(settings.url)
         self._checked(self._backend, "any", "json")  # raises now if a setting is not valid
         self._session: AsyncSession | None = None
+        self._reading: AsyncSession | None = None
         self._starting: asyncio.Task[HistoryTable] | None = None
 
     @property
@@ -208,6 +220,13 @@ class Queues:
         await self.start()
         return await self._run(operation)
 
+    async def read(self, operation: Operation[R]) -> R:
+        """Run an operation that only reads, and concerns the whole database."""
+        await self.start()
+        assert self._reading is not None  # noqa: S101 - it has started
+        flow = retrying(RETRY, operation, try_seconds=inf)
+        return await drive_async(flow, performer_async(self._reading))
+
     async def look(
         self, operation: Operation[R], retry: RetryPolicy, seconds: float | None = None
     ) -> R:
@@ -236,13 +255,15 @@ class Queues:
             await asyncio.wait([task])
             if not _has_failed(task):
                 await task.result().close()
-        if self._session is not None:
-            session, self._session, self._starting = self._session, None, None
-            await session.close()
+        for session in (self._session, self._reading):
+            if session is not None:
+                await session.close()
+        self._session = self._reading = self._starting = None
 
     async def _start(self) -> HistoryTable:
         if self._session is None:
             self._session = self._backend.async_session()
+            self._reading = ReadingSession(self._backend, self._limits)
         return await self._run(lambda: self._backend.open_history(migrate=True))
 
     async def _run(self, operation: Operation[R]) -> R:
@@ -260,7 +281,7 @@ class Queues:
         except BaseException:
             await session.close()
             raise
-        return OpenQueue(backend, context, session, type_name, self.meter)
+        return OpenQueue(backend, context, session, type_name, self.meter, self._limits)
 
     def _checked(self, backend: Backend, name: str, type_name: str) -> opening.Opening[bytes]:
         settings = self.settings

@@ -28,7 +28,7 @@ async def list_queues(exchange: Exchange) -> None:
 async def read(exchange: Exchange) -> None:
     """Count the messages of a queue by state."""
     queue = await exchange.queue()
-    found = await queue.queue.stats()
+    found = await exchange.service.reads.shared(("stats", queue.kind), queue.looking.stats)
     shown = wire.Stats(
         name=queue.name,
         type=queue.type_name,
@@ -47,15 +47,16 @@ async def forecast(exchange: Exchange) -> None:
     """Count what falls due ahead, in buckets."""
     ahead = timedelta(hours=exchange.number("hours", 24, 1, MOST_HOURS))
     bucket = read_duration(exchange.query.get("bucket", "1h"), "bucket")
-    queue = await exchange.queue()
-    now = from_millis(queue.context.now())
+    async with exchange.looking() as queue:
+        now = from_millis(queue.context.now())
+        found = await queue.looking.forecast(bucket, now + ahead)
     shown = wire.Forecast(
         now=instant_text(now),
         until=instant_text(now + ahead),
         bucket_seconds=bucket.total_seconds(),
         buckets=[
             wire.Bucket(instant_text(each.begins_at), each.messages, each.overdue)
-            for each in await queue.queue.forecast(bucket, now + ahead)
+            for each in found
             if each.messages
         ],
     )

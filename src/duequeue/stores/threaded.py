@@ -7,7 +7,7 @@ from math import inf
 from time import monotonic
 from typing import TypeVar
 
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import StoreBusy
 from duequeue.port.store import Operation, Session
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class ThreadedSession:
     def _run_in_time(self, operation: Operation[T], ends_at: float, *, consumes: bool) -> T:
         left = ends_at - monotonic()
         if left <= 0:
-            raise StoreUnavailable("other operations kept the store busy for too long")
+            raise StoreBusy("other operations kept the store busy for too long")
         return self._session.run(operation, left, consumes=consumes)
 
 

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _ANOTHER_SERVER = "; is it a DueQueue server, and is the path of the URL right?"
 _UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
+# A read that took too long would do so again.
+TOO_LONG = "urn:duequeue:read-too-long"
 _OK = 200
 
 
@@ -60,7 +62,7 @@ def _refusal(status: int, body: bytes, address: str) -> DueQueueError:
     words = f"the server at {address} answered {status}"
     if problem.detail:
         words += f": {problem.detail}"
-    if status in _UNAVAILABLE:
+    if status in _UNAVAILABLE and problem.type != TOO_LONG:
         return StoreUnavailable(words)
     if problem.type == "urn:duequeue:misconfigured":
         return SchemaError(words)

@@ -10,7 +10,7 @@ from collections import deque
 from functools import partial
 from time import monotonic
 
-from duequeue.errors import QueueClosed, StoreUnavailable
+from duequeue.errors import QueueClosed, StoreBusy
 from duequeue.process.permits import Permit, Permits
 from duequeue.process.shared import Shared
 from duequeue.stores.redis_client.connecting import connect
@@ -54,7 +54,7 @@ class Pool:
         began = monotonic()
         permit = self._permits.take(min(seconds, LONGEST_WAIT))
         if permit is None:
-            raise StoreUnavailable(
+            raise StoreBusy(
                 f"Redis at {self.settings.address}: waited {monotonic() - began:.3g} s for a "
                 f"connection, but other calls use all {self.settings.pool_size}; "
                 "a larger pool_size in the url allows more"

@@ -1,5 +1,7 @@
 """`mariadb://user:password@host:port/database`, through PyMySQL and asyncmy."""
 
+from dataclasses import replace
+
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
@@ -47,6 +49,11 @@ class MariadbBackend(SqlBackend):
         session = AsyncMariadbSession(self._settings)
         self._async_home = AsyncHome(session, self._settings.address)
         return session
+
+    def reading_session(self, at_once: int, seconds: float) -> AsyncSession:
+        """Use a pool of its own, in which one more connection than that is kept for consumers."""
+        settings = replace(self._settings, pool_size=at_once + 1, read_seconds=seconds)
+        return AsyncMariadbSession(settings)
 
     def borrow(self, connection: object) -> Session:
         """Use a caller's connection, if it leads to the same database as the queue's session."""

@@ -146,7 +146,7 @@ def connect(place: WatchedPlace, settings: MariadbSettings) -> MariadbConnection
         place.connection = connection  # from here on, the watchdog enforces the deadline
         try:
             connection.connect()
-            is_writable = _prepare(connection)
+            is_writable = _prepare(connection, settings)
             if is_writable or not hosts:
                 return connection
         except pymysql.err.MySQLError as error:
@@ -165,10 +165,17 @@ def may_try_next(error: Exception) -> bool:
     return number is not None and (number >= 2000 or number in {0, NOT_READY, 1040, 1053})  # noqa: PLR2004
 
 
-def first_statements(version: str) -> list[str]:
+def first_statements(version: str, read_seconds: float | None) -> list[str]:
     """Return the statements for every new connection; the first two ask what `facts_from` needs."""
     own = () if is_mysql(version) else MARIADB_SETTINGS
-    return [*LOOK, IS_READY, *SETTINGS, *own]
+    limit = () if read_seconds is None else (_limit_reads(version, read_seconds),)
+    return [*LOOK, IS_READY, *SETTINGS, *own, *limit]
+
+
+def _limit_reads(version: str, seconds: float) -> str:
+    if is_mysql(version):
+        return f"SET SESSION max_execution_time = {int(seconds * 1000)}"
+    return f"SET SESSION max_statement_time = {seconds}"
 
 
 def facts_from(version: str, replies: Sequence[Reply]) -> tuple[ServerFacts, bool, list[str]]:
@@ -181,10 +188,10 @@ def facts_from(version: str, replies: Sequence[Reply]) -> tuple[ServerFacts, boo
     return facts, not int(read_only), [*more, *([NO_SNAPSHOT_ISOLATION] if has_snapshots else [])]
 
 
-def _prepare(connection: MariadbConnection) -> bool:
+def _prepare(connection: MariadbConnection, settings: MariadbSettings) -> bool:
     version = str(connection.server_version)  # type: ignore[attr-defined]
     connection.facts, is_writable, more = facts_from(
-        version, connection.send(first_statements(version))
+        version, connection.send(first_statements(version, settings.read_seconds))
     )
     connection.lock_seconds = connection.facts.lock_seconds
     connection.send(more)

@@ -102,7 +102,7 @@ async def connect_async(place: WatchedPlace, settings: MariadbSettings) -> Async
         try:
             async with asyncio.timeout(limit):
                 await _open(connection)
-            is_writable = await _prepare(connection)
+            is_writable = await _prepare(connection, settings)
             if is_writable or not hosts:
                 return connection
         except TimeoutError:
@@ -128,9 +128,9 @@ async def _open(connection: AsyncMariadbConnection) -> None:
         raise asyncio.CancelledError
 
 
-async def _prepare(connection: AsyncMariadbConnection) -> bool:
+async def _prepare(connection: AsyncMariadbConnection, settings: MariadbSettings) -> bool:
     version = str(connection.get_server_info())
-    replies = await connection.send(first_statements(version))
+    replies = await connection.send(first_statements(version, settings.read_seconds))
     connection.facts, is_writable, more = facts_from(version, replies)
     connection.lock_seconds = connection.facts.lock_seconds
     await connection.send(more)

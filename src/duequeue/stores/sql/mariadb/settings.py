@@ -50,6 +50,8 @@ class MariadbSettings:
     ssl_key: str | None = None
     # The URL of a Redis through which processes wake each other, with its password.
     alerts: str | None = field(default=None, repr=False)
+    # Connections for reads only, each of which the server ends after this many seconds.
+    read_seconds: float | None = None
 
     @classmethod
     def from_url(cls, url: str) -> "MariadbSettings":

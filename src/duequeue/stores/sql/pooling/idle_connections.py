@@ -7,7 +7,7 @@ from math import inf
 from time import monotonic
 from typing import Generic, TypeVar
 
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import StoreBusy
 from duequeue.process.pools import PoolUse, note_pool
 from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
@@ -83,9 +83,9 @@ class IdleConnections(ABC, Generic[C]):
                 return
             self.server.finish(oldest)
 
-    def _exhausted(self, seconds: float, *, consumes: bool) -> StoreUnavailable:
+    def _exhausted(self, seconds: float, *, consumes: bool) -> StoreBusy:
         kept = "" if consumes else " (one more is kept for polling, extending and settling)"
-        return StoreUnavailable(
+        return StoreBusy(
             f"{self.server}: waited {seconds:.3g} s for a connection, "
             f"but other calls use all {self.size - (not consumes)}{kept}; "
             "a larger pool_size in the url allows more"

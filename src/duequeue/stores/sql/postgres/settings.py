@@ -39,6 +39,7 @@ LIBPQ_OPTIONS = {"ssl", *(option.keyword.decode() for option in Conninfo.get_def
 # look rows up instead of hashing the table, and are kept. Every statement relies on seeing what was
 # committed before it began, whatever the database's default isolation is.
 BEGIN_STATEMENT = "BEGIN ISOLATION LEVEL READ COMMITTED"  # needed where nothing may be set
+READ_SETTINGS = "SET statement_timeout = {milliseconds}; SET max_parallel_workers_per_gather = 0"
 SESSION_SETTINGS = """
     SET default_transaction_isolation = 'read committed';
     SET enable_seqscan = off; SET enable_sort = off;
@@ -72,6 +73,8 @@ class PostgresSettings:
     for_producer: bool = False
     # The URL of a Redis through which processes wake each other, with its password.
     alerts: str | None = field(default=None, repr=False)
+    # Connections for reads only, each of which the server ends after this many seconds.
+    read_seconds: float | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -148,4 +151,8 @@ class PostgresSettings:
         """The statements for every new connection; the last returns lock_timeout as it was."""
         if self.pooled_by_transaction:
             return "SHOW lock_timeout"
-        return f"{SESSION_SETTINGS}; {LIMIT_LOCK_WAITS.format(LOCK_TIMEOUT)}"
+        settings = SESSION_SETTINGS
+        if self.read_seconds is not None:
+            limit = READ_SETTINGS.format(milliseconds=int(self.read_seconds * 1000))
+            settings = f"{settings}; {limit}"
+        return f"{settings}; {LIMIT_LOCK_WAITS.format(LOCK_TIMEOUT)}"

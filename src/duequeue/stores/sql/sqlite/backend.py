@@ -48,6 +48,10 @@ class SqliteBackend(SqlBackend):
         """Use the same connections, on a thread, because `sqlite3` only blocks."""
         return ThreadedSession(self.session())
 
+    def reading_session(self, at_once: int, seconds: float) -> AsyncSession:  # noqa: ARG002 - a call itself has a limit
+        """Use connections and a thread of its own, on which one read runs at a time."""
+        return ThreadedSession(SqliteSession(self._path, self._synchronous, self._mode))
+
     def borrow(self, connection: object) -> Session:
         """Use a caller's connection, if it has the same file open."""
         return BorrowedSqliteSession(connection, self._path)

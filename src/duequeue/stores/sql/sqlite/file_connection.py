@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 from weakref import WeakSet
 
-from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
+from duequeue.errors import QueueClosed, StoreBusy, StoreError
 from duequeue.process.permits import Permit, Permits
 
 # In seconds. While an exception that interrupted a call is handled, it may still hold the turn of
@@ -72,7 +72,7 @@ class FileConnection:
         """Lend the connection to the caller alone, for as long as the block lasts."""
         permit = self._permits.take(seconds)
         if permit is None:
-            raise StoreUnavailable(
+            raise StoreBusy(
                 f"SQLite at {self._file.path}: other calls of this process kept it busy for "
                 f"{seconds:.1f} s"
             )

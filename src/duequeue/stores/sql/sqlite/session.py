@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar
 
 from duequeue.drive.steps import drive
@@ -35,6 +36,8 @@ QUERIES = load_queries("sqlite") | load_queries("sqlite", "examining.sql")
 # interruption never has to wait for long.
 BUSY_SECONDS = 1.0
 CHECKPOINT_PAGES = 4000
+# A read looks at the clock after this many steps of SQLite, which take about a millisecond.
+STEPS_PER_LOOK = 100_000
 # The statements whose commits do not wait for the disk. If a loss of power undoes a lease, the
 # message is only delivered again. The next commit that waits writes the lease to disk as well.
 NOT_AWAITED = frozenset({"claim_messages"})
@@ -137,7 +140,8 @@ class SqliteSession:
                 raise
 
     def _read(self, query: Query, seconds: float) -> list[Row]:
-        with self._reader.in_use(seconds) as connection:
+        ends_at = monotonic() + seconds
+        with self._reader.in_use(seconds) as connection, _ended_at(connection, ends_at):
             return connection.execute(QUERIES[query.name], query.parameters).fetchall()
 
     def foreign_version(self) -> object:
@@ -216,6 +220,19 @@ class Performer:
     def _begin(self) -> None:
         if self._durability is not None and not self._connection.in_transaction:
             self._connection.execute("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _ended_at(connection: sqlite3.Connection, ends_at: float) -> Iterator[None]:
+    """Interrupt what the block runs when its time is over."""
+    if ends_at == inf:
+        yield
+        return
+    connection.set_progress_handler(lambda: monotonic() > ends_at, STEPS_PER_LOOK)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 def statements(script: str) -> Iterator[str]:
