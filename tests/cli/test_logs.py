@@ -15,6 +15,7 @@ from tests.cli.command import Worker, run
 from tests.server.command import refused, serving
 
 JSON = ("--log-format", "json")
+LOGGING_TO_A_FILE = ("sh", "-c", 'exec "$@" 2>log', "sh")
 
 
 def records(lines: Iterable[str]) -> list[dict[str, Any]]:
@@ -72,10 +73,12 @@ def test_a_worker_logs_what_it_handled_if_asked_to(
 
 
 def test_a_server_logs_json(tmp_path: Path) -> None:
-    with serving(*JSON, "--access-log", folder=tmp_path) as server, server.client() as http:
-        assert http.get("/healthz").status_code == 200
+    arguments = (*JSON, "--access-log")
+    with serving(*arguments, folder=tmp_path, under=LOGGING_TO_A_FILE) as server:
+        with server.client() as http:
+            assert http.get("/healthz").status_code == 200
         assert server.terminate() == 0
-        found = records(server.rest().splitlines())
+    found = records((tmp_path / "log").read_text().splitlines())
     assert any("GET /healthz" in each["message"] for each in found)
 
 
