@@ -19,7 +19,7 @@ from tests.fire.checker import check
 from tests.fire.ground import Ground
 from tests.fire.mutants import MUTANTS
 from tests.fire.report import Tally, table
-from tests.fire.rounds import Outcome, Round, run_round
+from tests.fire.rounds import Outcome, Round
 from tests.fire.stores import STORES
 from tests.fire.tours import take_tour
 
@@ -74,7 +74,7 @@ def _rounds(
             number += 1
             logs = _fresh(folder / f"round-{number}-{store}")
             plan = Round(random.randrange(2**32), _faults(store, ground), ROUND_SECONDS)
-            outcome = run_round(ground, plan, logs)
+            outcome = STORES[store].run(ground, plan, logs)
             tallies[store].add(outcome)
             print(_progress(number, store, plan.seed, outcome), flush=True)
             if not outcome.verdict.violations:

@@ -44,6 +44,13 @@ def redis_ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 @pytest.fixture
+def cluster_ground(tmp_path: Path) -> Iterator[Ground]:
+    """A cluster in which each primary has a replica."""
+    with STORES["redis cluster"].ground(tmp_path) as ground:
+        yield ground
+
+
+@pytest.fixture
 def alerted_ground(frail_mariadb: MariaDBServer, redis_ground: RedisGround) -> Iterator[Ground]:
     """MariaDB, and a Redis through which processes wake each other, each behind a network."""
     assert isinstance(frail_mariadb, OwnMariaDBServer)

@@ -83,6 +83,11 @@ def crash(scene: Scene, process: str) -> None:
     scene.ground.crash()
 
 
+def failover(scene: Scene, process: str) -> None:
+    """Crash a primary, which comes back as the replica of its replica."""
+    scene.ground.crash()
+
+
 def cut(scene: Scene, process: str) -> None:
     """Break every connection and refuse new ones for a while."""
     _cut(scene.ground.proxy, scene.random)
@@ -133,6 +138,7 @@ FAULTS = {
     # A server without space for its log ends, as in a crash.
     "disk full": Fault(disk_full, undoes_leases=True),
     "crash": Fault(crash, undoes_leases=True),
+    "failover": Fault(failover, undoes_leases=True),
     "cut": Fault(cut),
     "black hole": Fault(black_hole),
     # No answer of the store comes through this Redis.

@@ -13,6 +13,8 @@ class Ground:
     has_network = False
     # Whether several processes can reach the store.
     is_shared = True
+    # Whether queues may have a history.
+    keeps_history = True
 
     def fresh_url(self) -> str:
         """Return the URL of an empty store."""

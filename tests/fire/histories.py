@@ -50,13 +50,15 @@ class History:
 
     From `unseen_since` on there were polls whose answers nobody saw, and which may have leased any
     message. From `given_back_since` on there were consumers, which may lease a message and give it
-    back before anybody sees it.
+    back before anybody sees it. A poll that its caller gave up does so, too: `given_up` says when
+    each of these began, and what its clock may have read.
     """
 
     queue: str
     keys: dict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
     unseen_since: int = FOREVER
     given_back_since: int = FOREVER
+    given_up: list[tuple[int, int]] = field(default_factory=list)
     crashes: list[Window] = field(default_factory=list)
     consumers: dict[tuple[str, str], Made] = field(default_factory=dict)
     deliveries: dict[str, Delivered] = field(default_factory=dict)
@@ -96,6 +98,8 @@ def _add(history: History, made: Made, logs: Logs) -> None:
             _add_poll(history, made)
             if lost_replies or not made.known:
                 history.unseen_since = min(history.unseen_since, made.began)
+            if made.error:
+                history.given_up.append((made.began, made.clock_high))
         case "consume":
             history.given_back_since = min(history.given_back_since, made.began)
             history.unseen_since = min(history.unseen_since, *_mishaps(made, logs), FOREVER)

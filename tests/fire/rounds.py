@@ -58,7 +58,7 @@ def run_round(ground: Ground, plan: Round, folder: Path) -> Outcome:
         epoch=round((time.time() - time.monotonic()) * 1000),
         lease=LEASE,
         period=PERIOD,
-        history=random.random() < 0.5,
+        history=random.random() < 0.5 and ground.keeps_history,
     )
     log = folder / "nemesis.jsonl"
     with closing(Recorder(log)) as recorder, crew_of(folder, settings, plan.mutant) as crew:

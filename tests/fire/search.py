@@ -92,6 +92,8 @@ class Search:
             yield model.claimed(stored, SOMEBODY, stored.until)
         if stored.holder != NOBODY and self.history.given_back_since < until:
             yield stored._replace(holder=NOBODY)
+        if stored.holder != NOBODY and self._was_given_back(stored, until):
+            yield stored._replace(until=model.LONG_AGO, holder=NOBODY)
         match self.broken:
             case Broken.LOST if stored.present:
                 yield model.removed(stored)
@@ -140,6 +142,15 @@ class Search:
         """
         useful = stored.present and stored.attempt < self._most_attempts
         return useful and self.history.given_back_since < operation.ended
+
+    def _was_given_back(self, stored: Stored, until: int) -> bool:
+        """Return whether a poll that was given up may have leased a message whose lease had ended.
+
+        A clock that is behind then meets a message without a lease, although the lease has not
+        ended yet by this clock.
+        """
+        polls = self.history.given_up
+        return any(began < until and stored.until <= clock for began, clock in polls)
 
     def _claimed(self, stored: Stored, operation: Operation) -> Iterator[Stored]:
         delivered = operation.delivered

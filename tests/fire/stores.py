@@ -15,10 +15,13 @@ from pathlib import Path
 import psycopg
 
 from duequeue import Queue
+from tests.fire.callback_rounds import run_callback_round
+from tests.fire.cluster_ground import cluster_ground
 from tests.fire.disks import Disk, small_disk
 from tests.fire.ground import Ground
 from tests.fire.mariadb_ground import AlertedGround, mariadb_ground
 from tests.fire.proxy import Proxy
+from tests.fire.rounds import Outcome, Round, run_round
 from tests.fixtures.mariadb import SETTINGS as MARIADB_SETTINGS
 from tests.fixtures.mariadb import own_mariadb
 from tests.fixtures.postgres import SETTINGS, OwnPostgresServer, own_server
@@ -197,10 +200,11 @@ def alerted_ground(folder: Path) -> Iterator[Ground]:
 
 @dataclass(frozen=True)
 class StoreEntry:
-    """How to make the ground for a store, and the names of the faults that apply to it."""
+    """How to make the ground for a store, the names of its faults, and what a round is there."""
 
     ground: Callable[[Path], AbstractContextManager[Ground]]
     faults: tuple[str, ...]
+    run: Callable[[Ground, Round, Path], Outcome] = run_round
 
 
 STORES: Mapping[str, StoreEntry] = {
@@ -221,4 +225,10 @@ STORES: Mapping[str, StoreEntry] = {
         ),
     ),
     "redis": StoreEntry(redis_ground, ("kill", "pause", "clock", "crash", "cut", "black hole")),
+    "redis cluster": StoreEntry(cluster_ground, ("failover", "kill", "pause", "clock")),
+    "callbacks": StoreEntry(
+        postgres_ground,
+        ("kill push", "pause push", "kill endpoint", "pause endpoint"),
+        run_callback_round,
+    ),
 }

@@ -32,6 +32,13 @@ class Paper:
         self._begin(call)
         self.at += 10
 
+    def given_up(self, call: Call, clock: int) -> None:
+        """A call that its caller gave up, on a clock of its own."""
+        self._number += 1
+        self._lines.append(Invoked(self._number, "b", "orders", self.at, clock, call))
+        self._lines.append(Answered(self._number, self.at + 1, clock, error="TimeoutError: "))
+        self.at += 10
+
     def offer(self, answer: str, payload: str = "a", due: int = 0) -> None:
         self.call(Call("offer", "k", payload, due), answer)
 
@@ -169,3 +176,17 @@ def test_only_a_crash_may_undo_a_lease(paper: Paper, undoes: bool) -> None:
     paper.ack(True, "e")
     paper.nothing_left()
     assert bool(paper.names()) is not undoes
+
+
+@pytest.mark.parametrize(("clock", "broken"), [(LEASE, set()), (LEASE - 1, {Broken.OVERLAP})])
+def test_a_poll_that_was_given_up_may_end_a_lease_by_its_own_clock(
+    paper: Paper, clock: int, broken: set[Broken]
+) -> None:
+    """It gives the message back, which a clock that is behind then finds without a lease."""
+    paper.offer("created")
+    paper.poll()
+    paper.given_up(Call("poll"), clock)
+    paper.poll(attempt=2, at=LEASE - 100, name="e")
+    paper.ack(True, "e")
+    paper.nothing_left()
+    assert paper.names() == broken

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fire.callback_rounds import run_callback_round
 from tests.fire.ground import Ground
 from tests.fire.rounds import Round, run_round
+from tests.fire.stores import STORES
 
 SEED = 13
 
@@ -51,3 +53,15 @@ def test_mariadb_with_wake_ups_through_redis(alerted_ground: Ground, tmp_path: P
 
 def test_redis(redis_ground: Ground, tmp_path: Path) -> None:
     burn(redis_ground, ["kill", "crash", "cut", "black hole", "pause", "clock"], tmp_path)
+
+
+def test_redis_cluster(cluster_ground: Ground, tmp_path: Path) -> None:
+    burn(cluster_ground, ["failover", "kill", "failover"], tmp_path)
+
+
+def test_callbacks(postgres_ground: Ground, tmp_path: Path) -> None:
+    faults = STORES["callbacks"].faults
+    outcome = run_callback_round(postgres_ground, Round(SEED, faults), tmp_path)
+    assert not outcome.verdict.violations, "\n\n".join(map(str, outcome.verdict.violations))
+    assert outcome.faults.total() == len(faults)
+    assert outcome.verdict.keys > 50
