@@ -6,6 +6,16 @@ import tomllib
 from tests.docs.pages import ROOT
 
 FOR_DEVELOPERS = {"dev", "test"}
+OURS = {*FOR_DEVELOPERS, "contract"}
+
+
+def test_a_decision_says_why_each_dependency_is_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (decision,) = (ROOT / "docs" / "decisions").glob("0008-*.md")
+    words = decision.read_text("utf-8").lower()
+    extras = [each for name, each in project["optional-dependencies"].items() if name not in OURS]
+    named = {re.split(r"[\[><=; ]", each)[0] for each in sum(extras, project["dependencies"])}
+    assert {each for each in named if each.lower() not in words} == set()
 
 
 def test_it_has_every_extra() -> None:

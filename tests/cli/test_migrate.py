@@ -54,9 +54,10 @@ def test_the_statements_are_printed_without_a_server(url: str) -> None:
 def test_the_printed_roles_are_those_of_the_store(tmp_path: Path) -> None:
     printed = run("migrate", "--roles", "--url", "postgresql://nowhere.example/app")
     assert (printed.returncode, printed.stdout) == (0, f"{roles_script()}\n")
-    refused = run("migrate", "--roles", "--url", f"sqlite:///{tmp_path / 'queue.db'}")
-    assert refused.returncode == 1
-    assert "--roles is for PostgreSQL" in refused.stderr
+    for url in (f"sqlite:///{tmp_path / 'queue.db'}", "mariadb://nowhere.example/app"):
+        refused = run("migrate", "--roles", "--url", url)
+        assert refused.returncode == 1
+        assert "--roles is for PostgreSQL" in refused.stderr
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:

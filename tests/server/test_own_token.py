@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from duequeue import AsyncQueue, Queue
-from duequeue.errors import InvalidArgument, StoreError
+from duequeue import AsyncQueue, Queue, RetryPolicy
+from duequeue.errors import InvalidArgument, StoreError, StoreUnavailable
 from duequeue.process.own_token import (
     FOLDER_VARIABLE,
     find_own_token,
@@ -25,7 +25,7 @@ from duequeue.process.own_token import (
 )
 from tests.cli.command import run
 from tests.fixtures.servers import free_port
-from tests.server.command import ServeProcess, refused, serving
+from tests.server.command import PATIENCE, ServeProcess, refused, serving
 
 PUT = "/v1/queues/q/messages/a"
 
@@ -107,6 +107,20 @@ def test_a_token_goes_only_to_the_port_of_this_machine_that_it_was_made_for() ->
     assert find_own_token("localhost", 8080) == "dq_1"
     assert find_own_token("localhost", 8081) is None
     assert find_own_token("example.org", 8080) is None
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_another_listener_on_the_port_of_a_stopped_server_gets_its_token() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger, ThreadPoolExecutor(1) as pool:
+        port = stranger.getsockname()[1]
+        keep_own_token(port, "dq_1")
+        opening = pool.submit(
+            Queue.open, f"http://127.0.0.1:{port}", "q", retry=RetryPolicy.never()
+        )
+        with stranger.accept()[0] as connection:
+            assert b"Authorization: Bearer dq_1\r\n" in connection.recv(65536)
+        with pytest.raises(StoreUnavailable):
+            opening.result(PATIENCE)
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -1,5 +1,6 @@
 """Who may call, and what a hostile client cannot do."""
 
+import hmac
 import logging
 import re
 import socket
@@ -428,6 +429,62 @@ def test_message_headers_cannot_bring_in_a_header(http: httpx.Client, path: str)
 )
 def test_a_head_that_does_not_end_is_given_up(impatient: Served, begun: bytes) -> None:
     raw(impatient, begun)  # returns when the server closes the connection
+
+
+def test_an_answer_that_is_not_read_is_given_up() -> None:
+    limits = Limits(answer_seconds=0.1)
+    with served(app_for("memory:unread", limits=limits)) as server, server.client() as http:
+        path, payload = "/v1/queues/q/messages/a", b'"' + b"x" * 8_000_000 + b'"'
+        assert http.put(path, content=payload).status_code == 200
+        http.close()
+        connections = server._server.server_state.connections  # noqa: SLF001
+        until(lambda: not connections)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as slow:
+            slow.sendall(request(path.encode()))
+            until(lambda: len(connections) == 1)
+            until(lambda: not connections)
+            assert len(b"".join(iter(lambda: received(slow), b""))) < len(payload)
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return the next bytes; none if the other side has closed or reset the connection."""
+    try:
+        return connection.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+def test_requests_are_not_limited_in_number(guarded: Guarded) -> None:
+    with guarded.server.client(token_for(guarded, Scope.READ)) as http:
+        assert {http.get("/v1/queues").status_code for _ in range(200)} == {200}
+
+
+def test_every_token_is_compared_by_its_whole_hash(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`compare_digest` takes the same time for equal and different texts, also for unknown ids."""
+    compared: list[tuple[str, str]] = []
+    compare = hmac.compare_digest
+
+    def counted(given: str, stored: str) -> bool:
+        compared.append((given, stored))
+        return compare(given, stored)
+
+    token = token_for(guarded, Scope.READ)
+    monkeypatch.setattr("hmac.compare_digest", counted)
+    for each in (token, token[:-1] + ("a" if token[-1] != "a" else "b"), "dq_" + "0" * 12, "dq"):
+        with guarded.server.client(each) as http:
+            http.get("/v1/queues")
+    assert len(compared) == 4
+    assert {len(text) for pair in compared for text in pair} == {64}
+
+
+def test_the_access_log_has_the_keys(
+    server: Served, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "uvicorn.access"), server.client() as http:
+        http.put(f"/v1/queues/{name}/messages/my-key")
+    assert f"/v1/queues/{name}/messages/my-key" in caplog.text
 
 
 def test_a_body_that_does_not_end_is_given_up(impatient: Served) -> None:

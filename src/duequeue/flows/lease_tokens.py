@@ -1,6 +1,6 @@
 """The opaque token of a delivery, which proves to any server that its holder has the lease.
 
-It holds what identifies the lease, with the fencing token of 62 random bits. Nobody can guess
+It holds what identifies the lease, with the fencing token of 58 random bits. Nobody can guess
 these, so the text needs no signature, and every server of the same database understands it. Its
 checksum catches texts that were cut short or belong to another queue.
 """
