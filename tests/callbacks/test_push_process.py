@@ -88,6 +88,30 @@ def test_a_process_killed_during_a_call_loses_nothing(url: str, receiver: Receiv
     assert sorted(calls) == [("a", "1"), ("a", "2"), ("b", "2")]
 
 
+def test_a_message_that_was_never_called_is_not_buried_for_crashes(
+    url: str, tmp_path: Path, receiver: Receiver
+) -> None:
+    """Each process dies during the call of `a`, while `b` waits for its turn."""
+    target = receiver.will("/shop", hostile.hangs, hostile.hangs, hostile.hangs, replies(200))
+    define(url, target, concurrency=1, attempts=2)
+    with Queue.open(url, "orders") as queue:
+        queue.offer("a", 1)
+        queue.offer("b", 2)
+        for calls in range(1, 4):
+            with push_process(url) as push:
+                receiver.wait_for_calls(calls)
+                push.end(signal.SIGKILL)
+            with sqlite3.connect(tmp_path / "push.db") as database:  # instead of waiting
+                database.execute("UPDATE duequeue_message SET leased_until = min(leased_until, 0)")
+            database.close()
+        with push_process(url):
+            until(lambda: queue.stats().total == 0)
+        (buried,) = queue.buried(10)
+    assert buried.key == "a"
+    assert buried.reason == "attempts: called endpoint shop 3 times without an outcome"
+    assert [each.headers["duequeue-key"] for each in receiver.calls] == ["a", "a", "a", "b"]
+
+
 def test_a_process_killed_before_it_can_settle_posts_again(
     url: str, tmp_path: Path, receiver: Receiver
 ) -> None:

@@ -22,6 +22,7 @@ from duequeue import BuriedMessage, ManualClock, Message, UndecodablePayload
 from duequeue.contract.faces import DeliveryFace, QueueFace
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import PickyCodec
+from duequeue.port.fencing import losses_of
 
 KEYS = ["a", "b", "c", "d", "e"]
 LEASES = [timedelta(seconds=10), timedelta(seconds=4)]
@@ -277,6 +278,7 @@ def described(deliveries: Sequence[DeliveryFace]) -> list[tuple[object, ...]]:
             one.payload,
             one.due_at,
             one.attempt,
+            losses_of(one.lease.token),
             one.delivered_at,
             one.lease_until,
             one.headers,

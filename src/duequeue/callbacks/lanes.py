@@ -88,6 +88,12 @@ class Lanes:
         """Return whether no endpoint gets calls for now."""
         return all(lane.is_shut(now) for lane in self._lanes.values())
 
+    def free(self, now: int) -> int:
+        """Return how many messages to lease whose calls begin at once."""
+        if len(self._lanes) == 1:
+            return next(iter(self._lanes.values())).free(now)
+        return 1 if any(lane.free(now) for lane in self._lanes.values()) else 0
+
     def room(self, now: int) -> int:
         """Return how many messages to lease now.
 

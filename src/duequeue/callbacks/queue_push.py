@@ -34,6 +34,7 @@ from duequeue.drive.stoppable import StoppableFlow, Stopped
 from duequeue.errors import QueueClosed
 from duequeue.flows import polling
 from duequeue.flows.context import Context
+from duequeue.port.fencing import only_fetched
 from duequeue.verdict import Parked, Released
 
 logger = logging.getLogger("duequeue.push")
@@ -76,6 +77,7 @@ class QueuePush:
         self._changes = Changes()
         self._polling: StoppableFlow | None = None
         self._stopping = self._hurried = False
+        self._careful = False  # whether nothing is fetched ahead for now
         self._settler = Settler(context, self._drive)
         self._keeper = LeaseKeeper(
             lambda: self._context, self._drive, self._held.values, self._on_lost
@@ -145,6 +147,8 @@ class QueuePush:
     def _room(self, now: int) -> int:
         """Return how many messages to fetch; without a free slot, a few to wait for their turn."""
         room = self._lanes.room(now)
+        if self._careful:
+            return min(room, self._lanes.free(now), self._slots.free)
         if self._slots.free > 0 or not room:
             return room
         share = max(FEW, len(self._calls))
@@ -157,7 +161,8 @@ class QueuePush:
         return min(room, share - waiting)
 
     async def _fetch(self, room: int, seconds: float | None) -> None:
-        context = self._context
+        careful = self._careful
+        context = replace(self._context, fetches_ahead=not careful)
         wrap = partial(Held, context.name)
         self._polling = StoppableFlow(self._perform)
         try:
@@ -178,10 +183,12 @@ class QueuePush:
         if context.lease != self._context.lease:  # the keeper goes by the new one
             self._keeper.note()
         uncertain = await self._uncertain(found)
+        self._careful, premature = False, list[Held]()
         for message in found:
-            if message not in uncertain:
-                self._place(message)
-        if uncertain:
+            if message not in uncertain and not self._place(message, careful=careful):
+                premature.append(message)
+        self._give_back(premature)
+        if uncertain or (careful and premature):
             self._give_back(uncertain)
             self._begin_calls()
             await self._pause()
@@ -207,17 +214,31 @@ class QueuePush:
         without = [each for each in found if self._lanes.lane_of(each) is None]
         return [each for each in without if may_be_for(each, unreadable)]
 
-    def _place(self, message: Held) -> None:
-        """Let a message wait for its endpoint, or bury it if it has none."""
-        lane = self._lanes.lane_of(message)
+    def _place(self, message: Held, *, careful: bool) -> bool:
+        """Let a message wait for its endpoint, or bury it if it has none.
+
+        Return False if it has to be fetched again, by a careful poll and when it can be called at
+        once. Only then does the end of its lease mean that it was called without an outcome.
+        """
+        lane, now = self._lanes.lane_of(message), self._context.now()
         if lane is None:
             self._settle(message, Parked(no_endpoint(message)))
-        elif message.attempt > lane.endpoint.attempts:
+            return True
+        is_over = message.attempt > lane.endpoint.attempts
+        if is_over and not only_fetched(message.lease.token):
             times = message.attempt - 1
             words = f"attempts: called endpoint {lane.endpoint.id} {times} times without an outcome"
             self._settle(message, Parked(words))
+            return True
+        is_shut = lane.is_shut(now)
+        self._careful |= is_over and not is_shut
+        if careful:
+            fits = not is_shut and lane.free(now) > len(lane.waiting)
         else:
+            fits = is_shut or not is_over
+        if fits:
             self._lanes.add(lane, message)
+        return fits
 
     def _begin_calls(self) -> None:
         now = self._context.now()

@@ -22,7 +22,7 @@ from duequeue.flows.emitting import emit_delivered
 from duequeue.flows.settling import storable
 from duequeue.headers import decode_headers
 from duequeue.instants import EARLIEST, LATEST, stored_instant, timeout_millis
-from duequeue.port.fencing import IN_HAND, LEAST, LOST_IN_HAND, RANDOM_BITS, losses_of
+from duequeue.port.fencing import IN_HAND, LEAST, LOST_IN_HAND, RANDOM_BITS, losses_of, only_fetched
 from duequeue.port.store import Burial, Claimed, Expiry, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
@@ -215,7 +215,7 @@ def _sort_out(
         if each.expires_at is not None and each.expires_at <= now:
             expired.append(Expiry(each.lease, each.attempt - 1))
             continue
-        if most is not None and each.attempt > most and not _is_spared(each):
+        if most is not None and each.attempt > most and not only_fetched(each.lease.token):
             reason = _too_often(context, each)
             burials.append(Burial(each.lease, each.attempt - 1, reason, context.keep))
             continue
@@ -230,11 +230,6 @@ def _sort_out(
             reason = storable(f"undecodable payload: {error!r}")
             burials.append(Burial(each.lease, each.attempt, reason, context.keep))
     return good, burials, expired
-
-
-def _is_spared(each: Claimed) -> bool:
-    """Return whether nobody may have had a message in hand when its last lease ended."""
-    return 0 < losses_of(each.lease.token) < LOST_IN_HAND
 
 
 def _too_often(context: Context[T], each: Claimed) -> str:

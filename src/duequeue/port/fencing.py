@@ -33,6 +33,11 @@ def losses_of(token: int) -> int:
     return token % IN_HAND
 
 
+def only_fetched(token: int) -> bool:
+    """Return whether nobody may have had the message in hand when its last lease ended."""
+    return 0 < losses_of(token) < LOST_IN_HAND
+
+
 def token_after(before: int, token: int) -> int:
     """Return the token of a lease, given what its message had for a token before."""
     if before <= 0:
