@@ -15,9 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
+from tests.fire.callback_rounds import run_callback_round
 from tests.fire.checker import check
 from tests.fire.ground import Ground
 from tests.fire.mutants import MUTANTS
+from tests.fire.mutants_of_callbacks import CALLBACK_MUTANTS
 from tests.fire.report import Tally, table
 from tests.fire.rounds import Outcome, Round
 from tests.fire.stores import STORES
@@ -39,7 +41,7 @@ def main() -> int:
         }
         try:
             if options.mutants:
-                survivors = _survivors(grounds, folder)
+                survivors = _survivors(grounds, folder) + _survivors_of_callbacks(grounds, folder)
             _rounds(grounds, tallies, options, folder)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
@@ -57,6 +59,19 @@ def _survivors(grounds: dict[str, Ground], folder: Path) -> list[str]:
             print(f"{'caught' if caught else 'SURVIVED'}: {name} ({store})", flush=True)
             if not caught:
                 survivors.append(f"{name} ({store})")
+    return survivors
+
+
+def _survivors_of_callbacks(grounds: dict[str, Ground], folder: Path) -> list[str]:
+    """Return the mutants of push processes that no round of callbacks catches."""
+    survivors: list[str] = []
+    for name, broken in CALLBACK_MUTANTS.items() if "callbacks" in grounds else ():
+        plan = Round(1, STORES["callbacks"].faults, mutant=name)
+        outcome = run_callback_round(grounds["callbacks"], plan, _fresh(folder / "mutant"))
+        caught = broken in outcome.verdict.names
+        print(f"{'caught' if caught else 'SURVIVED'}: {name} (callbacks)", flush=True)
+        if not caught:
+            survivors.append(f"{name} (callbacks)")
     return survivors
 
 

@@ -55,7 +55,9 @@ def run_callback_round(ground: Ground, plan: Round, folder: Path) -> Outcome:
         caller = Caller(recorder, "round", "producer", QUEUE, queue, _milliseconds)
         receiver = running.enter_context(closing(Program(endpoint)))
         pushes = [
-            running.enter_context(closing(Program(lambda: ["tests.fire.push_worker", url])))
+            running.enter_context(
+                closing(Program(lambda: ["tests.fire.push_worker", url, plan.mutant]))
+            )
             for _ in range(PUSH_PROCESSES)
         ]
         nemesis = CallbackNemesis(receiver, pushes, random, recorder)

@@ -1,4 +1,4 @@
-"""A push process with short leases: `python -m tests.fire.push_worker URL`.
+"""A push process with short leases: `python -m tests.fire.push_worker URL MUTANT`.
 
 Nobody can set the lease of a push process, and a round cannot wait for minutes after a kill. It
 cannot wait for as long as a breaker stays open either.
@@ -14,6 +14,7 @@ from duequeue.callbacks.breaker import Breaker, BreakerRule
 from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.flows import opening
+from tests.fire.mutants_of_callbacks import CALLBACK_CHANGES
 
 LEASE = timedelta(seconds=2)
 RULE = BreakerRule(first_pause=300, longest_pause=600)
@@ -23,7 +24,10 @@ async def main() -> None:
     checked = partial(opening.checked, lease=LEASE)
     setattr(opening, "checked", checked)  # noqa: B010 - mypy refuses the plain assignment
     setattr(Breaker.__init__, "__defaults__", (RULE,))  # noqa: B010 - likewise
-    store = StoreSettings(sys.argv[1], SystemClock(), timedelta(milliseconds=300))
+    url, mutant = sys.argv[1:]
+    if mutant:
+        CALLBACK_CHANGES[mutant]()
+    store = StoreSettings(url, SystemClock(), timedelta(milliseconds=300))
     async with PushSettings().running(store):
         print("ready", flush=True)
         await asyncio.Event().wait()

@@ -6,8 +6,10 @@ import pytest
 
 from tests.fire.callback_rounds import run_callback_round
 from tests.fire.ground import Ground
+from tests.fire.mutants_of_callbacks import CALLBACK_MUTANTS
 from tests.fire.rounds import Round, run_round
 from tests.fire.stores import STORES
+from tests.fire.violations import Broken
 
 SEED = 13
 
@@ -65,3 +67,11 @@ def test_callbacks(postgres_ground: Ground, tmp_path: Path) -> None:
     assert not outcome.verdict.violations, "\n\n".join(map(str, outcome.verdict.violations))
     assert outcome.faults.total() == len(faults)
     assert outcome.verdict.keys > 50
+
+
+@pytest.mark.parametrize(("mutant", "broken"), CALLBACK_MUTANTS.items(), ids=CALLBACK_MUTANTS)
+def test_a_mutant_of_callbacks_does_not_survive(
+    postgres_ground: Ground, tmp_path: Path, mutant: str, broken: Broken
+) -> None:
+    plan = Round(SEED, STORES["callbacks"].faults, mutant=mutant)
+    assert broken in run_callback_round(postgres_ground, plan, tmp_path).verdict.names
