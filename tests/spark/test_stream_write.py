@@ -6,17 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from duequeue import Queue
+from duequeue import Message, Queue
 from duequeue.port.bulk import OfferCounts, StageId
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
+from duequeue.spark.row_digest import digest_of
 from duequeue.spark.stream_writer import Staged, StreamWriter
-from tests.fixtures.stores import on_every_bulk_store
+from tests.fixtures.stores import on_every_bulk_store, on_redis_too
 from tests.race.together import PATIENCE
 from tests.spark.conftest import OpenPlain
 from tests.spark.frames import PAST, SCHEMA
@@ -128,6 +130,61 @@ def test_an_app_id_does_not_hide_a_stream_that_starts_anew(
         run_through(into(inbox.frame(), url, tmp_path, txnAppId="reminders"))
     assert queue.stats().total == 2
     assert count(url, "duequeue_stage") == 0
+
+
+@on_redis_too
+def test_an_app_id_that_another_stream_has_used_loses_nothing(
+    spark: SparkSession, url: str, queue: Queue[Any], open_plain: OpenPlain, tmp_path: Path
+) -> None:
+    """Both streams begin with batch 0, but with other rows."""
+    for name in "ab":
+        open_plain(name).offer_batch(Message(f"{name}{number}", 1, PAST) for number in range(50))
+
+    def forward(name: str, app: str) -> None:
+        frame = stream(spark, url, queue=name).select("key", "payload", "due_at")
+        run_through(into(frame, url, tmp_path / name / app, txnAppId=app))
+
+    forward("a", "both")
+    with pytest.raises(PySparkException, match="already merged another batch 0, with other rows"):
+        forward("b", "both")
+    assert queue.stats().total == 50
+    assert open_plain("b").stats().total == 50
+
+
+@on_redis_too
+def test_a_batch_that_its_own_query_repeats_may_have_other_rows(
+    inbox: Inbox, url: str, queue: Queue[Any], tmp_path: Path
+) -> None:
+    """Its rows may be random, or those of a handler that fails the second time."""
+    inbox.put("1", [{"key": "a", "payload": "1"}])
+    run_through(into(inbox.frame(), url, tmp_path))
+    forget_last_commit(tmp_path)
+    changed = inbox.frame().selectExpr("key", "'2' AS payload", "due_at")
+    run_through(into(changed, url, tmp_path))
+    assert [each.payload for each in drained(queue)] == [1]
+
+
+def test_a_digest_does_not_depend_on_the_order_of_rows_but_on_each_value() -> None:
+    def digest(*rows: tuple[str, bytes, int, str | None]) -> int:
+        keys, payloads, dues, headers = zip(*rows, strict=True)
+        return digest_of(
+            pa.record_batch(
+                {
+                    "key": pa.array(keys, pa.string()),
+                    "payload": pa.array(payloads, pa.binary()),
+                    "due_at": pa.array(dues, pa.int64()),
+                    "headers": pa.array(headers, pa.string()),
+                }
+            )
+        )
+
+    one, two = ("a", b"1", -5, None), ("b", b"2", 7, '{"h":"1"}')
+    both = digest(one, two)
+    assert both == digest(two, one) == digest(one) + digest(two)
+    for other in (("a", b"2", -5, None), ("c", b"1", -5, None), ("a", b"1", -4, None)):
+        assert digest(other, two) != both
+    assert digest(("a", b"1", 7, None), ("b", b"2", -5, '{"h":"1"}')) != both
+    assert digest(one, ("b", b"2", 7, '{"h":"2"}')) != both
 
 
 def test_a_bad_row_fails_the_batch_and_nothing_of_it_is_offered(

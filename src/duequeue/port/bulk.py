@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID, uuid5
 
+from duequeue.errors import StoreError
 from duequeue.port.store import Burial, Counts, Release, Session, Steps
 
 if TYPE_CHECKING:
@@ -66,6 +67,33 @@ class StageId(NamedTuple):
 
     writer: int
     batch: int
+
+
+class Written(NamedTuple):
+    """Which query wrote a batch, and a digest of its rows, by which a repetition is recognised.
+
+    The query itself may come to other rows when it repeats a batch, for example with a new handler.
+    """
+
+    query: str | None = None
+    digest: int | None = None
+
+    def differs_from(self, other: "Written") -> bool:
+        """Return whether another query wrote other rows, as far as both are known."""
+        if None in self or None in other:
+            return False
+        return self.query != other.query and self.digest != other.digest
+
+
+UNKNOWN = Written()
+
+
+def name_is_taken(app: str, merged: str) -> StoreError:
+    """Return the error for a stream whose name another one has used."""
+    return StoreError(
+        f"{app!r} has already merged {merged}, so another stream has used that name before; give "
+        "this one its own name with txnAppId"
+    )
 
 
 class BatchId(NamedTuple):
@@ -176,12 +204,18 @@ class BulkStore(Protocol):
         """Delete staged parts."""
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
+        self,
+        app: str,
+        stage: StageId,
+        parts: Mapping[int, int],
+        now: int,
+        doubles: int = 0,
+        written: Written = UNKNOWN,
     ) -> Steps[OfferCounts | None]:
         """Offer the staged rows; return None if this is the batch that the app merged last.
 
-        Raise if the app has merged a later batch, because then this is another stream under the
-        same name.
+        Raise if the app has merged a later batch, or this one with other rows of another query,
+        because then this is another stream under the same name.
 
         `parts` maps the number of each part to its number of rows; any other part was left over
         by a failed try. If several parts have the same key, the part with the higher number

@@ -2,7 +2,8 @@
 
 After a crash Spark runs a batch again, under the same number. Therefore executors only stage their
 rows, and the driver merges them and records the number in one transaction. A batch whose number is
-recorded is not merged again, even if its messages were consumed in the meantime.
+recorded is not merged again, even if its messages were consumed in the meantime. A digest of the
+rows tells it from the batch of another stream that has the same name.
 """
 
 import logging
@@ -19,9 +20,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from duequeue.instants import LATEST
-from duequeue.port.bulk import StageId
+from duequeue.port.bulk import UNKNOWN, StageId, Written
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
+from duequeue.spark.row_digest import MOST, digest_of
 from duequeue.spark.write_places import open_for_writing
 from duequeue.spark.written_rows import CHUNK_ROWS, chunks, prepared
 
@@ -44,6 +46,7 @@ class Staged(WriterCommitMessage):
     parts: dict[int, int]
     earliest: int
     doubles: int = 0
+    written: Written = UNKNOWN
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -55,8 +58,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage one partition, each chunk as a part; later parts have higher numbers."""
         options, first_part = self._options, secrets.randbits(62)
-        app, batch = _running_batch()
-        app = options.txn_app_id or app
+        query, batch = _running_batch()
+        app = options.txn_app_id or query
         stage = StageId(_writer_number(options.kind, app), batch)
         parts, earliest = dict[int, int](), LATEST
         found = (
@@ -66,14 +69,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
         first = next(found, None)
         if first is None:  # an empty partition needs no connection
             return Staged(app, stage, parts, earliest)
-        doubles = 0
+        doubles, digest = 0, 0
         with open_for_writing(options) as bulk:
             for part, (given, offered) in enumerate(chain([first], found), first_part):
                 bulk.run(partial(bulk.store.stage, offered, stage, part))
                 parts[part] = offered.num_rows
+                digest += digest_of(offered)
                 doubles += given - offered.num_rows
                 earliest = min(earliest, pc.min(offered["due_at"]).as_py())
-        return Staged(app, stage, parts, earliest, doubles)
+        return Staged(app, stage, parts, earliest, doubles, Written(query, digest))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's signature
         """Merge the staged rows, unless this batch was merged before."""
@@ -83,7 +87,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         app, stage = staged[0].app, staged[0].stage
         parts, doubles = _parts(staged), sum(message.doubles for message in staged)
         with OpenBulk(self._options) as bulk:
-            counts = bulk.run(partial(bulk.store.merge, app, stage, parts, bulk.now(), doubles))
+            merge = partial(bulk.store.merge, app, stage, parts, bulk.now(), doubles)
+            counts = bulk.run(partial(merge, _written(staged)))
             if counts is None:
                 logger.warning(
                     "skipping batch %d of %r, which was already merged. This is expected after a "
@@ -107,6 +112,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def _parts(staged: Sequence[Staged]) -> dict[int, int]:
     """Return the parts of all partitions."""
     return {part: rows for message in staged for part, rows in message.parts.items()}
+
+
+def _written(staged: Sequence[Staged]) -> Written:
+    """Return the query, and the digest of all its rows."""
+    digests = [message.written.digest or 0 for message in staged]
+    return staged[0].written._replace(digest=sum(digests) % MOST)
 
 
 def _running_batch() -> tuple[str, int]:

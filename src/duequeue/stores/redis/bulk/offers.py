@@ -6,7 +6,15 @@ import pyarrow as pa
 
 from duequeue.errors import StoreError
 from duequeue.message import OfferOutcome
-from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId, StreamCounts
+from duequeue.port.bulk import (
+    STALE_AFTER,
+    UNKNOWN,
+    OfferCounts,
+    StageId,
+    StreamCounts,
+    Written,
+    name_is_taken,
+)
 from duequeue.port.store import Steps
 from duequeue.stores.redis.bulk.records import records_of, words_of
 from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
@@ -49,7 +57,13 @@ class RedisStage:
             yield self._caller.script("bulk/discard", (part,), own=self._stage(stage, part))
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
+        self,
+        app: str,
+        stage: StageId,
+        parts: Mapping[int, int],
+        now: int,
+        doubles: int = 0,
+        written: Written = UNKNOWN,
     ) -> Steps[OfferCounts | None]:
         """Choose among rows with the same key, then offer what was chosen.
 
@@ -59,14 +73,16 @@ class RedisStage:
         """
         commit = {"commit": self._caller.keys.named(f"commit:{app}"), **self._stage(stage)}
         known = [number for item in parts.items() for number in item]
-        state = yield self._caller.script("bulk/open_commit", (stage.batch, *known), own=commit)
+        by = ["" if each is None else each for each in written]
+        words = (stage.batch, *by, *known)
+        state = yield self._caller.script("bulk/open_commit", words, own=commit)
         if state == b"merged":
             yield from self._empty(stage)
             return None
         _check(state, app, stage.batch)
         if state == b"new":
             yield from self._choose(stage, parts)
-            words = (stage.batch, now, doubles, *sorted(parts))
+            words = (stage.batch, now, doubles, *by, *sorted(parts))
             yield self._caller.script("bulk/begin_commit", words, own=commit)
         for part in map(int, (yield self._caller.script("bulk/merging", own=commit))):
             own = {**commit, **self._stage(stage, part)}
@@ -133,10 +149,9 @@ OUTCOMES = (OfferOutcome.CREATED, OfferOutcome.UPDATED, OfferOutcome.IGNORED)
 
 def _check(state: bytes | int, app: str, batch: int) -> None:
     if isinstance(state, int):
-        raise StoreError(
-            f"{app!r} has already merged batch {state}, and this is batch {batch}, so another "
-            "stream has used that name before; give this one its own name with txnAppId"
-        )
+        raise name_is_taken(app, f"batch {state}, and this is batch {batch}")
+    if state == b"other":
+        raise name_is_taken(app, f"another batch {batch}, with other rows")
     if state == b"missing":
         raise StoreError(
             f"batch {batch} of {app!r} is no longer staged as it was written; the server must have "

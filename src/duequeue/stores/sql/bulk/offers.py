@@ -7,7 +7,15 @@ from typing import Any
 import pyarrow as pa
 
 from duequeue.errors import StoreError
-from duequeue.port.bulk import STALE_AFTER, OfferCounts, StageId, StreamCounts
+from duequeue.port.bulk import (
+    STALE_AFTER,
+    UNKNOWN,
+    OfferCounts,
+    StageId,
+    StreamCounts,
+    Written,
+    name_is_taken,
+)
 from duequeue.port.store import Steps
 from duequeue.stores.sql.bulk.commands import Load, QueryBatch
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
@@ -60,13 +68,19 @@ class SqlStage:
             yield QueryEach("discard_staged", stage._asdict(), ("part",), each)
 
     def merge(
-        self, app: str, stage: StageId, parts: Mapping[int, int], now: int, doubles: int = 0
+        self,
+        app: str,
+        stage: StageId,
+        parts: Mapping[int, int],
+        now: int,
+        doubles: int = 0,
+        written: Written = UNKNOWN,
     ) -> Steps[OfferCounts | None]:
         """Record the batch, which locks out any other try, check the stage, and merge it."""
         yield from self._settling.prepare(now)
         yield BEGIN
         if not (yield from self._open(app, stage.batch, now)):
-            yield from self._check_repeated(app, stage.batch)
+            yield from self._check_repeated(app, stage.batch, written)
             yield Execute("empty_stage", stage._asdict())
             return None
         staged: list[Row] = yield Query("list_staged", stage._asdict())
@@ -77,7 +91,8 @@ class SqlStage:
             )
         merged = yield from self._merge(stage, parts, now)
         counts = merged.plus(OfferCounts(ignored=doubles))
-        yield Execute("add_to_commit", {**self._kind, "app": app, **counts._asdict()})
+        about = {"app": app, **counts._asdict(), **written._asdict()}
+        yield Execute("add_to_commit", {**self._kind, **about})
         return counts
 
     def record(self, app: str, counts: OfferCounts, now: int) -> Steps[None]:
@@ -106,14 +121,13 @@ class SqlStage:
         commit = {**self._kind, "app": app, "batch": batch, "now": now}
         return bool((yield Execute("open_commit", commit)))
 
-    def _check_repeated(self, app: str, batch: int) -> Steps[None]:
+    def _check_repeated(self, app: str, batch: int, written: Written) -> Steps[None]:
         """Raise unless the batch is the last one, because only the last one is ever repeated."""
-        ((last,),) = yield Query("last_commit", {**self._kind, "app": app})
+        ((last, *by),) = yield Query("last_commit", {**self._kind, "app": app})
         if last > batch:
-            raise StoreError(
-                f"{app!r} has already merged batch {last}, and this is batch {batch}, so another "
-                "stream has used that name before; give this one its own name with txnAppId"
-            )
+            raise name_is_taken(app, f"batch {last}, and this is batch {batch}")
+        if written.differs_from(Written(*by)):
+            raise name_is_taken(app, f"another batch {batch}, with other rows")
 
     def _merge(self, stage: StageId, parts: Mapping[int, int], now: int) -> Steps[OfferCounts]:
         of = {**self._kind, **stage._asdict(), "parts": json.dumps(list(parts)), "now": now}

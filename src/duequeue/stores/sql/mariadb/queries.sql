@@ -1124,7 +1124,8 @@ ON DUPLICATE KEY UPDATE
     batch = GREATEST(duequeue_stream_commit.batch, new.batch);
 
 -- name: last_commit
-SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
+SELECT batch, query, digest FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
 
 -- name: close_commit
 UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
@@ -1148,7 +1149,9 @@ LIMIT 1;
 
 -- name: add_to_commit
 UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
-SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+SET
+    created = created + :created, updated = updated + :updated, ignored = ignored + :ignored,
+    query = :query, digest = :digest
 WHERE kind_id = :kind_id AND app = :app;
 
 -- name: find_commit

@@ -1104,7 +1104,8 @@ SET batch = excluded.batch, committed_at = excluded.committed_at
 WHERE stored.batch < excluded.batch;
 
 -- name: last_commit
-SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
+SELECT batch, query, digest FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
 
 -- name: close_commit
 UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
@@ -1118,7 +1119,9 @@ LIMIT 1;
 
 -- name: add_to_commit
 UPDATE duequeue_stream_commit
-SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+SET
+    created = created + :created, updated = updated + :updated, ignored = ignored + :ignored,
+    query = CAST(:query AS text), digest = CAST(:digest AS bigint)
 WHERE kind_id = :kind_id AND app = :app;
 
 -- name: find_commit

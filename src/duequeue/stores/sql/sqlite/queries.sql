@@ -765,7 +765,8 @@ SET batch = excluded.batch, committed_at = excluded.committed_at
 WHERE stored.batch < excluded.batch;
 
 -- name: last_commit
-SELECT batch FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
+SELECT batch, query, digest FROM duequeue_stream_commit
+WHERE kind_id = :kind_id AND app = :app;
 
 -- name: close_commit
 UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
@@ -777,7 +778,9 @@ SELECT 1 WHERE :most > 0 AND :kind_id IS NOT NULL;
 
 -- name: add_to_commit
 UPDATE duequeue_stream_commit
-SET created = created + :created, updated = updated + :updated, ignored = ignored + :ignored
+SET
+    created = created + :created, updated = updated + :updated, ignored = ignored + :ignored,
+    query = :query, digest = :digest
 WHERE kind_id = :kind_id AND app = :app;
 
 -- name: find_commit
