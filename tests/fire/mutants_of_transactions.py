@@ -12,7 +12,6 @@ from duequeue.stores.sql.commands import Begin, QueriesInTurn, QueryEach
 from duequeue.stores.sql.mariadb.conversation import Conversation
 from duequeue.stores.sql.postgres import session as postgres
 from duequeue.stores.sql.settling import Settling
-from duequeue.stores.sql.sqlite.session import Performer
 from tests.fixtures import injecting
 
 _packets = Conversation._packets  # noqa: SLF001 - a bug is inside
@@ -34,6 +33,9 @@ def _leave_open(_: Conversation) -> Iterator[list[str]]:
 
 
 def _commit_each_statement() -> None:
+    # The module copies the queries, so an earlier import would hide the bugs in them.
+    from duequeue.stores.sql.sqlite.session import Performer  # noqa: PLC0415
+
     def without_begin(talk: Conversation, texts: Sequence[str]) -> Iterator[list[str]]:
         return _packets(talk, ["DO 0" if text == "BEGIN" else text for text in texts])
 
