@@ -125,6 +125,12 @@ CHECKED: dict[str, tuple[str, ...]] = {
         f"{OWN_TOKEN}::test_dev_needs_no_token_and_says_in_red_that_it_is_open",
         f"{SERVER}::test_without_tokens_a_web_page_cannot_call",
     ),
+    "An app of `app_for` with neither": (
+        "tests/server/test_hostile_calls.py::test_without_a_token_only_this_machine_may_call",
+    ),
+    "A proxy on that machine can pass on requests": (
+        f"{MOUNTING}::test_a_plain_proxy_passes_requests_on_to_an_app_without_tokens",
+    ),
     "A server that is mounted with `trusted=True`": (
         f"{MOUNTING}::test_behind_cookies_another_site_can_only_read",
     ),

@@ -66,6 +66,21 @@ def test_by_itself_without_a_lifespan() -> None:
     check(due, "", due.close)
 
 
+def test_a_plain_proxy_passes_requests_on_to_an_app_without_tokens() -> None:
+    """It has the address and the name of this machine, and says nothing of its own client."""
+    due = app_for("memory:proxied")
+
+    async def call() -> int:
+        transport = httpx.ASGITransport(due, client=("127.0.0.1", 4321))
+        place = "http://127.0.0.1:8080"
+        async with httpx.AsyncClient(transport=transport, base_url=place) as http:
+            status = (await http.put("/v1/queues/q/messages/a")).status_code
+        await due.close()
+        return status
+
+    assert asyncio.run(call()) == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [
