@@ -1,9 +1,11 @@
 """A server that does not answer: every call ends in time, says why, and works again afterwards."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -14,10 +16,15 @@ from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face, LoopThread, QueueFace
 from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
+from duequeue.flows import context
+from duequeue.server import app_for
+from duequeue.stores.http import silence as silence_over_http
 from duequeue.stores.sql.pooling import pool, pool_async, watchdog
 from tests.fixtures.mariadb import connected
-from tests.fixtures.silence import EVERY_SILENCE, Silence
+from tests.fixtures.silence import EVERY_SILENCE, FrozenProcess, Silence, black_hole
 from tests.race.holding import holding
+from tests.server.command import serving
+from tests.server.served import served
 
 CREATED, IGNORED = OfferOutcome.CREATED, OfferOutcome.IGNORED
 BUDGET = SECOND  # of which a single try may take two
@@ -137,6 +144,32 @@ def probes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "PROBE_SECONDS", 2)
 
 
+@pytest.fixture(params=["black hole", "frozen"])
+def silent_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Silence]:
+    """A DueQueue server that does not answer, or a network to it that loses everything."""
+    with serving("--dev", folder=tmp_path) as server:
+        if request.param == "frozen":
+            yield FrozenProcess(server.process, server.url)
+        else:
+            with black_hole(server.url) as hole:
+                yield hole
+
+
+@pytest.mark.parametrize("call", ["stats", "drop_all"])
+def test_a_long_call_over_http_is_given_up_if_nobody_gets_an_answer(
+    silent_service: Silence, face: Face, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence_over_http, "PROBE_EVERY", 0.3)
+    monkeypatch.setattr(silence_over_http, "PROBE_SECONDS", 2.0)
+    arguments = ["orders"] if call == "drop_all" else []
+    with face.open(silent_service.url, "orders", retry=RetryPolicy.never()) as queue:
+        queue.offer("before", 1)
+        refused = pytest.raises(StoreUnavailable, match="none to another request within 2 s")
+        with silent(silent_service), ends_within(0.3 + 2), refused:
+            getattr(queue, call)(*arguments)
+        assert queue.stats().total <= 1  # it may have been dropped when the silence ended
+
+
 @with_a_pool
 @pytest.mark.usefixtures("probes_soon")
 def test_a_long_operation_is_given_up_if_nobody_gets_an_answer(
@@ -181,3 +214,37 @@ def test_a_long_operation_may_take_its_time(
         queue.offer("a", 1)
         slow_down(url)
         assert queue.drop_all("orders") == 1
+
+
+@pytest.mark.usefixtures("probes_soon")
+def test_even_a_long_operation_ends_at_last(
+    postgres_url: str, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with face.open(postgres_url, "orders", retry=RetryPolicy.never()) as queue:
+        queue.offer("a", 1)
+        slow_down_on_postgres(postgres_url)
+        for module in (context, pool, pool_async, watchdog):
+            monkeypatch.setattr(module, "LONGEST_CALL", 0.6)
+        with pytest.raises(StoreUnavailable, match=r"no answer within 0\.6 s"):
+            queue.drop_all("orders")
+
+
+def test_a_long_call_over_http_may_take_its_time(
+    face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence_over_http, "PROBE_EVERY", 0.1)
+    with (
+        served(app_for("memory:slow")) as server,
+        ThreadPoolExecutor(1) as calling,
+        face.open(server.url, "orders", retry=RetryPolicy.never()) as queue,
+    ):
+        queue.offer("a", 1)
+        turns = [server.service.reads.turn(each) for each in ("one", "two")]
+        for turn in turns:
+            server.call(turn.__aenter__)
+        counting = calling.submit(queue.stats)
+        asked = server.service.meter._requests  # noqa: SLF001 - there is no other way to count
+        until(lambda: any("/healthz" in str(each) for each in list(asked)))
+        for turn in turns:
+            server.call(turn.__aexit__, None, None, None)
+        assert counting.result().total == 1

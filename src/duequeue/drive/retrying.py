@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from duequeue.drive.actions import Flow, Pause, Run
 from duequeue.errors import StoreBusy, StoreUnavailable
-from duequeue.port.store import Operation
+from duequeue.port.store import LONGEST_CALL, Operation
 from duequeue.process.contact import SILENT_SECONDS, StoreContact, one_line
 from duequeue.retry_policy import RetryPolicy
 
@@ -72,7 +72,7 @@ def retrying(
 
 def _seconds(longest: float, left: float) -> float:
     """Return how long the next try may take; a long operation is not cut off."""
-    return longest if longest == inf else min(longest, max(left, LEAST_SECONDS))
+    return longest if longest >= LONGEST_CALL else min(longest, max(left, LEAST_SECONDS))
 
 
 def _others_succeed(contact: StoreContact | None, failed_at: float, *, is_busy: bool) -> bool:

@@ -15,7 +15,7 @@ from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.message import BurialNotice
 from duequeue.port.alerts import Alerts
-from duequeue.port.store import ANONYMOUS_SENDER, KEEP, Operation, Steps, Store
+from duequeue.port.store import ANONYMOUS_SENDER, KEEP, LONGEST_CALL, Operation, Steps, Store
 from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
 from duequeue.wakeups.awaited import Awaited
@@ -72,8 +72,8 @@ class Context(Generic[T]):
         return retrying(self.retry, operation, contact=self.contact)
 
     def run_long(self, operation: Operation[R]) -> Flow[R]:
-        """Run an operation that may touch every message, so its time is not limited."""
-        return retrying(self.retry, operation, try_seconds=inf, contact=self.contact)
+        """Run an operation that may touch every message, so it has a lot of time."""
+        return retrying(self.retry, operation, try_seconds=LONGEST_CALL, contact=self.contact)
 
     def consume(self, operation: Operation[R], gives_up_at: float = inf) -> Flow[R]:
         """Run an operation that polls or settles, and so must not wait for offers."""

@@ -295,6 +295,11 @@ class Store(Protocol):
         """Return the same store for a caller's transaction, whose end it does not see."""
 
 
+# A call that may touch every message has this many seconds. Such a long operation is ended sooner
+# only if the store answers nobody any more.
+LONGEST_CALL = 600.0
+
+
 class Session(Protocol):
     """Runs operations, blocking. The driver's errors are raised as our own `StoreError`s."""
 
@@ -302,8 +307,9 @@ class Session(Protocol):
         """Run one operation on one connection, in one transaction if it begins one.
 
         If that takes longer than `seconds`, raise `StoreUnavailable`; what the operation did may
-        then have taken effect or not. An operation that consumes messages, that is, polls,
-        extends or settles, must not wait until offers have given back their connections.
+        then have taken effect or not. From `LONGEST_CALL` on, it is a long operation. An operation
+        that consumes messages, that is, polls, extends or settles, must not wait until offers have
+        given back their connections.
         """
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ This is not part of the public API. Decision 44 describes it.
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -20,7 +19,7 @@ from duequeue.instants import EARLIEST, to_millis
 from duequeue.message import OfferOutcome
 from duequeue.port import remote
 from duequeue.port.remote import Call, WakeUpCall
-from duequeue.port.store import Steps, Store
+from duequeue.port.store import LONGEST_CALL, Steps, Store
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.examining import examined
@@ -216,7 +215,7 @@ def _other_version() -> Problem:
 
 def _seconds(asked: float | None) -> float:
     """Return how long an operation may take; stopping it too soon would disturb other requests."""
-    return inf if asked is None else max(asked, LEAST_SECONDS)
+    return LONGEST_CALL if asked is None else max(asked, LEAST_SECONDS)
 
 
 def _of_offers(arguments: tuple[Any, ...], outcomes: list[OfferOutcome]) -> int | None:

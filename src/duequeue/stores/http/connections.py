@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from math import isfinite
 from time import monotonic
 
+from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
+from duequeue.stores.http import silence
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import without_answer
 
@@ -18,6 +21,8 @@ CONNECT_SECONDS = 10.0
 # Servers and proxies close connections that are idle for longer, often after 60 seconds.
 LONGEST_IDLE = 30.0
 MOST_IDLE = 32
+# The server ends a long call in time; if it does not, we do so this much later.
+SLACK_SECONDS = 5.0
 
 
 class Connections:
@@ -50,10 +55,14 @@ class Connections:
         for _, connection in idle:
             connection.close()
 
-    def post(self, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+    def post(self, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of the answer."""
         with self._in_use() as connection:
-            return send(connection, self._address, path, body, seconds)
+            if seconds < LONGEST_CALL:
+                return send(connection, self._address, path, body, seconds)
+            connect(connection, CONNECT_SECONDS)
+            with silence.given_up_in_silence(connection.sock, self._answers):
+                return send(connection, self._address, path, body, seconds + SLACK_SECONDS)
 
     def new(self) -> HTTPConnection:
         """Return a connection that connects with its first request."""
@@ -61,6 +70,18 @@ class Connections:
         if self._tls is None:
             return HTTPConnection(host, port, timeout=CONNECT_SECONDS)
         return HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
+
+    def _answers(self) -> bool:
+        """Return whether the server answers on a new connection."""
+        connection = self.new()
+        connection.timeout = silence.PROBE_SECONDS
+        try:
+            connection.request("GET", self._address.path + silence.PROBE_PATH)
+            return connection.getresponse().status not in silence.NOT_FROM_SERVER
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
 
     @contextmanager
     def _in_use(self) -> Iterator[HTTPConnection]:
@@ -107,21 +128,20 @@ def send(
     address: ServerAddress,
     path: str,
     body: bytes,
-    seconds: float | None,
+    seconds: float,
 ) -> tuple[int, bytes]:
     """Send a request on a connection, and read the whole answer."""
     connect(connection, seconds)
-    connection.sock.settimeout(seconds)
+    connection.sock.settimeout(seconds if isfinite(seconds) else None)
     connection.request("POST", address.path + path, body, address.headers)
     answer = connection.getresponse()
     return answer.status, answer.read()
 
 
-def connect(connection: HTTPConnection, seconds: float | None) -> None:
+def connect(connection: HTTPConnection, seconds: float) -> None:
     """Open a connection, unless it is open."""
     if connection.sock is None:
-        if seconds is not None:
-            connection.timeout = min(CONNECT_SECONDS, seconds)
+        connection.timeout = min(CONNECT_SECONDS, seconds)
         connection.connect()
         keep_alive(connection.sock)  # type: ignore[arg-type] # it has one now
 

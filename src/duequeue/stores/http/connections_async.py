@@ -3,13 +3,17 @@
 import asyncio
 from functools import partial
 from io import BytesIO
+from math import isfinite
 
 import aiohttp
 
+from duequeue.errors import StoreError
+from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
+from duequeue.stores.http import silence
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import without_answer
-from duequeue.stores.http.connections import CONNECT_SECONDS, LONGEST_IDLE
+from duequeue.stores.http.connections import CONNECT_SECONDS, LONGEST_IDLE, SLACK_SECONDS
 
 SENT_AT_ONCE = 1024 * 1024
 
@@ -35,16 +39,38 @@ class Client:
             if session is not None:
                 await session.close()
 
-    async def post(self, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+    async def post(self, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of the answer."""
+        if seconds < LONGEST_CALL:
+            return await self._ask("POST", path, body, seconds)
+        asking = asyncio.create_task(self._ask("POST", path, body, seconds + SLACK_SECONDS))
+        try:
+            while not (await asyncio.wait([asking], timeout=silence.PROBE_EVERY))[0]:
+                if not await self._answers() and not asking.done():
+                    raise without_answer(silence.no_answer(), self._address.text)
+            return asking.result()
+        finally:
+            if asking.cancel():
+                await asyncio.wait([asking])
+
+    async def _answers(self) -> bool:
+        """Return whether the server answers another request."""
+        try:
+            status, _ = await self._ask("GET", silence.PROBE_PATH, b"", silence.PROBE_SECONDS)
+        except StoreError:
+            return False
+        return status not in silence.NOT_FROM_SERVER
+
+    async def _ask(self, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         if self._session is None:
             self._session = _session(self._address)
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+        total = seconds if isfinite(seconds) else None
+        timeout = aiohttp.ClientTimeout(total=total, sock_connect=min(CONNECT_SECONDS, seconds))
         # A large body is sent in parts, so that it does not hold up the event loop.
         data = BytesIO(body) if len(body) > SENT_AT_ONCE else body
         try:
-            async with self._session.post(
-                self._address.text + path, data=data, timeout=timeout
+            async with self._session.request(
+                method, self._address.text + path, data=data or None, timeout=timeout
             ) as answer:
                 return answer.status, await answer.read()
         except (aiohttp.ClientError, OSError) as error:

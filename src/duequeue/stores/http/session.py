@@ -1,6 +1,6 @@
 """Sessions that call a server, blocking or awaiting."""
 
-from math import inf, isfinite
+from math import inf
 from typing import Any, TypeVar
 
 from duequeue.drive.steps import drive, drive_async
@@ -29,8 +29,7 @@ class HttpSession:
 
         def perform(call: RemoteCall) -> Any:
             body = body_of(call, seconds, consumes=consumes)
-            limit = seconds if isfinite(seconds) else None
-            status, answer = self._connections.post(CALL_PATH, body, limit)
+            status, answer = self._connections.post(CALL_PATH, body, seconds)
             return read_answer(status, answer, call.operation.result.decode, self._address.text)
 
         return drive(operation(), perform)
@@ -58,8 +57,7 @@ class AsyncHttpSession:
 
         async def perform(call: RemoteCall) -> Any:
             body = body_of(call, seconds, consumes=consumes)
-            limit = seconds if isfinite(seconds) else None
-            status, answer = await self._client.post(CALL_PATH, body, limit)
+            status, answer = await self._client.post(CALL_PATH, body, seconds)
             return read_answer(status, answer, call.operation.result.decode, self._address.text)
 
         return await drive_async(operation(), perform)

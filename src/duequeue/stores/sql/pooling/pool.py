@@ -9,12 +9,12 @@ garbage, and the next call that finds the pool exhausted replaces it.
 import threading
 from contextlib import suppress
 from functools import partial
-from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from weakref import ref
 
 from duequeue.errors import QueueClosed
+from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.pooling.idle_connections import LONGEST_WAIT, IdleConnections
 from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
@@ -49,7 +49,8 @@ class Pool(IdleConnections[PooledConnection]):
         except Empty:
             place = self._wait(now, seconds, consumes=consumes)
         place.seconds = seconds
-        place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
+        place.deadline = now + (seconds if seconds < LONGEST_CALL else PROBE_EVERY)
+        place.probes = 0
         try:
             place.connection = self._idle.pop()
         except IndexError:

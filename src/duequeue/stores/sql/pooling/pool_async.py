@@ -7,10 +7,10 @@ where it awaits.
 import asyncio
 from collections import deque
 from functools import partial
-from math import inf
 from time import monotonic
 
 from duequeue.errors import QueueClosed
+from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.pooling.idle_connections import LONGEST_WAIT, IdleConnections
 from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
@@ -43,7 +43,8 @@ class AsyncPool(IdleConnections[PooledConnection]):
         else:
             place = await self._wait(seconds, consumes=consumes)
         place.seconds = seconds
-        place.deadline = now + (seconds if seconds < inf else PROBE_EVERY)
+        place.deadline = now + (seconds if seconds < LONGEST_CALL else PROBE_EVERY)
+        place.probes = 0
         if self._idle:
             place.connection = self._idle.pop()
         if place.watchdog.sleeps:

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 from weakref import ref
 
+from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.pooling.server import PooledServer
 
@@ -39,6 +40,7 @@ class WatchedPlace:
         "for_consumers",
         "is_cut",
         "lock",
+        "probes",
         "seconds",
         "watchdog",
     )
@@ -49,6 +51,7 @@ class WatchedPlace:
         self.connection: Any = None
         self.seconds = inf
         self.deadline: float | None = None
+        self.probes = 0
         self.is_cut = False
         # A call holds this while it clears its deadline, so that the next call is never cut off.
         self.lock = threading.Lock()
@@ -72,12 +75,18 @@ class WatchedPlace:
         with self.lock:
             if self.connection is None or self.deadline is None or monotonic() < self.deadline:
                 return
-            if self.seconds < inf:
+            if self._is_over:
                 self._cut()
             else:
                 self._start_probe()
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether the call has had its time; that of a long one is counted in probes."""
+        return self.seconds < LONGEST_CALL or self.probes * PROBE_EVERY >= self.seconds
+
     def _start_probe(self) -> None:
+        self.probes += 1
         self.deadline = inf  # until the probe has an answer
         try:
             threading.Thread(target=self._probe, name="duequeue-probe", daemon=True).start()
@@ -110,14 +119,14 @@ class WatchedPlace:
     @property
     def ends_at(self) -> float:
         """When the call must have ended; a long one ends only if the server does not answer."""
-        return inf if self.deadline is None or self.seconds == inf else self.deadline
+        return inf if self.deadline is None or self.seconds >= LONGEST_CALL else self.deadline
 
     @property
     def no_answer(self) -> str:
         """The reason that the error of a call that was cut off gives."""
         return (
             f"no answer within {self.seconds:.3g} s"
-            if self.seconds < inf
+            if self._is_over
             else f"no answer, and none to a new connection within {PROBE_SECONDS} s"
         )
 
