@@ -28,6 +28,8 @@ class Backoff:
 
         The factor may be left out, and the longest delay too; then the default's holds.
         """
+        if not isinstance(text, str):
+            raise InvalidType("backoff", f"must be a str, not {type(text).__name__}")
         default = default or cls()
         first, *more = re.split("[:,]", text)
         longest, *factors = more or [None]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from time import time_ns
 from typing import Protocol
 
-from duequeue.errors import InvalidType
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import to_millis
 
 
@@ -15,6 +15,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the present instant."""
+
+
+_NO_INSTANT = "must lead to an instant in the years 1 to 9999 of UTC"
 
 
 class SystemClock:
@@ -47,13 +50,20 @@ def _system_millis() -> int:
     return time_ns() // 1_000_000
 
 
+def _in_utc(instant: datetime, argument: str) -> datetime:
+    to_millis(instant, argument)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise InvalidArgument(argument, _NO_INSTANT) from None
+
+
 class ManualClock:
     """A clock that stands still until a test moves it, which wakes those who wait on it."""
 
     def __init__(self, start: datetime) -> None:
-        to_millis(start, "start")
         self._lock = threading.Lock()
-        self._now = start.astimezone(UTC)
+        self._now = _in_utc(start, "start")
         self._listeners: list[Callable[[], None]] = []
 
     def now(self) -> datetime:
@@ -64,14 +74,16 @@ class ManualClock:
     def advance(self, by: timedelta) -> None:
         """Move the clock by a duration."""
         with self._lock:
-            self._now += by
+            try:
+                self._now += by
+            except OverflowError:
+                raise InvalidArgument("by", _NO_INSTANT) from None
         self._notify_listeners()
 
     def set(self, to: datetime) -> None:
         """Move the clock to an instant, forwards or backwards."""
-        to_millis(to, "to")
         with self._lock:
-            self._now = to.astimezone(UTC)
+            self._now = _in_utc(to, "to")
         self._notify_listeners()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:

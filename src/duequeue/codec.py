@@ -4,9 +4,9 @@ from typing import Any, Protocol, TypeVar, cast, get_origin
 
 import msgspec
 
-from duequeue.errors import InvalidType
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.message import checked_type_name
-from duequeue.payloads.json_bytes import encode_json
+from duequeue.payloads.json_bytes import NO_UTF_8, encode_json
 from duequeue.payloads.typed_codec import TypedCodec
 
 Value = TypeVar("Value")
@@ -45,7 +45,10 @@ class TextCodec:
         """Encode as UTF-8."""
         if not isinstance(value, str):
             raise InvalidType("payload", f"must be a str, not {type(value).__name__}")
-        return value.encode()
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgument("payload", NO_UTF_8) from None
 
     def decode(self, data: bytes, /) -> str:
         """Decode from UTF-8."""

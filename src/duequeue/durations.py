@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from duequeue.errors import InvalidArgument
+from duequeue.errors import InvalidArgument, InvalidType
 
 _UNITS = {
     "": 1.0,
@@ -19,6 +19,8 @@ _LONGEST_SHOWN = 40
 
 def parse_duration(text: str) -> timedelta:
     """Read a duration; a plain number means seconds."""
+    if not isinstance(text, str):
+        raise InvalidType("duration", f"must be a str, not {type(text).__name__}")
     found = _DURATION.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
     shown = repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")

@@ -127,6 +127,8 @@ def read_rate(given: str | float) -> float:
 
 
 def _check_rate(rate: float) -> float:
+    if not isinstance(rate, int | float):
+        raise InvalidType("rate", f"must be a number, or a text, not {rate!r}")
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise InvalidArgument(
             "rate", f"must be between one call a day and {HIGHEST_RATE:,} a second, not {rate!r}"

@@ -136,6 +136,8 @@ def _kind(address: Address) -> str:
 def _read_networks(texts: Iterable[str], argument: str) -> tuple[Network, ...]:
     if isinstance(texts, str):
         raise InvalidType(argument, "must be a list of networks, not one str")
+    if not isinstance(texts, Iterable):
+        raise InvalidType(argument, f"must be a list of networks, not {texts!r}")
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:

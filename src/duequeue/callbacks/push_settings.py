@@ -11,6 +11,7 @@ from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import GRACE_SECONDS, MOST_CALLS, Push
 from duequeue.callbacks.slots import Slots
 from duequeue.errors import InvalidArgument
+from duequeue.instants import span_to_millis
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class PushSettings:
 
     def __post_init__(self) -> None:
         Slots(self.calls)
-        if self.grace < timedelta(0):
+        if span_to_millis(self.grace, "grace") < 0:
             raise InvalidArgument("grace", f"must not be negative, but it is {self.grace}")
 
     @asynccontextmanager

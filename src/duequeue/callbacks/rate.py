@@ -2,7 +2,7 @@
 
 from math import ceil, isfinite
 
-from duequeue.errors import InvalidArgument
+from duequeue.errors import InvalidArgument, InvalidType
 
 _NANOS = 1_000_000
 
@@ -15,6 +15,9 @@ class RateLimit:
     """
 
     def __init__(self, per_second: float, burst: int | None = None) -> None:
+        for name, number in (("per_second", per_second), ("burst", burst or 1)):
+            if not isinstance(number, int | float):
+                raise InvalidType(name, f"must be a number, not {number!r}")
         if not (isfinite(per_second) and per_second > 0):
             raise InvalidArgument(
                 "per_second", f"must be above zero and finite, not {per_second!r}"

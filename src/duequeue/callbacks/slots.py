@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Hashable
 
-from duequeue.errors import InvalidArgument
+from duequeue.errors import InvalidArgument, InvalidType
 
 
 class Slots:
     """Counts calls; those who find no free slot get one in turn."""
 
     def __init__(self, most: int) -> None:
+        if not isinstance(most, int):
+            raise InvalidType("calls", f"must be a whole number, not {most!r}")
         if most < 1:
             raise InvalidArgument("calls", f"must be a whole number of at least 1, not {most!r}")
         self.free = most

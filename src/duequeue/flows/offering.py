@@ -50,6 +50,8 @@ def offer_batch(context: Context[T], messages: Iterable[Message[T]]) -> Flow[lis
     A delay counts from the call for a list, and from when its message is taken for an iterator,
     which may take its time.
     """
+    if not isinstance(messages, Iterable):
+        raise InvalidType("messages", f"must be messages, not of type {type(messages).__name__}")
     records: Iterable[Record]
     if isinstance(messages, Sequence):
         now = context.now()

@@ -7,6 +7,7 @@ import msgspec
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.payloads.pydantic_models import dump_model
 
+NO_UTF_8 = "holds half of a surrogate pair, which UTF-8 cannot express"
 _encoder = msgspec.json.Encoder(order="deterministic", enc_hook=dump_model)
 
 
@@ -17,6 +18,8 @@ def encode_json(value: object, /) -> bytes:
     except TypeError as error:
         reason = "the keys of a dict must be strings" if "str keys" in str(error) else error
         raise InvalidType("payload", f"cannot be written as JSON: {reason}") from error
+    except UnicodeEncodeError:
+        raise InvalidArgument("payload", NO_UTF_8) from None
     except RecursionError:
         raise InvalidArgument(
             "payload", "contains itself or is nested too deeply, which JSON cannot express"

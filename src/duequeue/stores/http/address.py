@@ -4,7 +4,7 @@ import os
 import re
 import ssl
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.process.own_token import find_own_token
@@ -29,7 +29,7 @@ class ServerAddress:
     @classmethod
     def from_url(cls, url: str, token: str | None) -> "ServerAddress":
         """Parse a URL; without a token, the environment or a server of this user may have one."""
-        parts = urlsplit(url)
+        parts = _split(url)
         if parts.username is not None or parts.password is not None:
             raise InvalidArgument(
                 "url", "must not hold a user or password; pass token=, or set " + TOKEN_VARIABLE
@@ -44,6 +44,7 @@ class ServerAddress:
             raise InvalidArgument(
                 "url", "names no host; write it as http://host:port or https://host"
             )
+        _check_host(parts.hostname)
         scheme = parts.scheme.lower()
         port = port or (443 if scheme == "https" else 80)
         if token is None:
@@ -81,6 +82,22 @@ class ServerAddress:
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
         return headers
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # such as an IPv6 address without its end
+        raise InvalidArgument(
+            "url", "cannot be read; write it as http://host:port or https://host"
+        ) from None
+
+
+def _check_host(host: str) -> None:
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise InvalidArgument("url", "names a host that no name server can know") from None
 
 
 def _authority(scheme: str, query: str, fragment: str) -> str | None:
