@@ -84,6 +84,15 @@ def test_the_nearest_name_is_suggested(
     assert answer.json()["detail"].endswith(f"did you mean '{meant}'?")
 
 
+@pytest.mark.parametrize("number", ["1e400", "9" * 5000])
+def test_a_number_that_is_too_large_is_still_json(
+    http: httpx.Client, path: str, number: str
+) -> None:
+    answer = http.put(f"{path}/messages/a", content=f'{{"amount": {number}}}')
+    assert (answer.status_code, answer.json()["argument"]) == (REFUSED, "payload")
+    assert "a number that is too large" in answer.json()["detail"]
+
+
 def test_a_refusal_does_not_repeat_what_is_long(server: Served, path: str) -> None:
     digits = "9" * 5000
     with server.client() as http:

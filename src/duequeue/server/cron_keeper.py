@@ -15,6 +15,7 @@ import msgspec
 
 from duequeue.callbacks.unexpected import words_about
 from duequeue.cron.cron_async import AsyncCronHandle
+from duequeue.cron.installing import any_schedule
 from duequeue.errors import DueQueueError
 from duequeue.queue_names import CRONS_OF_SERVICE
 from duequeue.server import wire
@@ -67,11 +68,10 @@ class CronKeeper:
 
     async def define(self, name: str, definition: wire.CronDefinition) -> None:
         """Store a definition and start it; raise if it is not valid."""
-        schedule_of(definition)
-        options_of(definition)
         stored = msgspec.json.encode(definition)
         key = _key(definition.queue, name)
         async with self._queues.using(definition.queue, JSON) as queue, self._lock:
+            _check(queue, name, definition)
             async with self._queues.using(QUEUE, JSON) as definitions:
                 # First, because a cron without a stored definition would stop at the next look.
                 await definitions.queue.offer(key, stored, NEVER)
@@ -162,6 +162,13 @@ class CronKeeper:
             except Exception as error:  # noqa: BLE001 - the next look may succeed
                 logger.warning("could not look for crons: %s", words_about(error))
             await asyncio.sleep(LOOK_EVERY.total_seconds())
+
+
+def _check(queue: OpenQueue, name: str, definition: wire.CronDefinition) -> None:
+    """Raise for what could not be installed, before it is stored for all servers."""
+    payload = value_to_stored(definition.payload, JSON, "payload")
+    schedule, options = schedule_of(definition), options_of(definition)
+    any_schedule(queue.context, name, schedule, payload, None, options)
 
 
 def _key(queue_name: str, name: str) -> str:

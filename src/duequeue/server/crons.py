@@ -4,6 +4,7 @@ from datetime import datetime
 from itertools import islice
 
 from duequeue.cron.installing import CronStatus
+from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.message import checked_name
 from duequeue.schedules.schedule import ticks
 from duequeue.schedules.zones import rules_of
@@ -11,7 +12,7 @@ from duequeue.server import wire
 from duequeue.server.cron_schedules import schedule_of
 from duequeue.server.exchange import Exchange
 from duequeue.server.payloads import JSON
-from duequeue.server.problems import Problem, invalid, not_found
+from duequeue.server.problems import Problem, invalid, not_found, problem_of
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import instant_text_or_none
@@ -23,6 +24,8 @@ QUEUE = Parameter(
 )
 COUNT = Parameter("n", wire.TickCount, "How many ticks to return; 10 if it is not given")
 ZONE = Parameter("zone", str, "The time zone of the answer, such as Europe/Berlin")
+# How a schedule's error names its argument, and how a definition does.
+_FIELDS = {"period": "every", "times": "daily", "limit": "misfire", "prefix": "name"}
 
 
 async def put(exchange: Exchange) -> None:
@@ -32,7 +35,12 @@ async def put(exchange: Exchange) -> None:
     if exchange.service.is_own(definition.queue):
         raise invalid("queue", "this queue belongs to the server itself")
     name = exchange.path["name"]
-    await exchange.service.crons.define(name, definition)
+    try:
+        await exchange.service.crons.define(name, definition)
+    except (InvalidArgument, InvalidType) as error:
+        problem = problem_of(error)
+        problem.argument = _FIELDS.get(error.argument, error.argument)
+        raise problem from None
     queue = await exchange.use(definition.queue, create=True)
     await exchange.answer(_shown(exchange, queue.name, await _status(queue, name)))
 

@@ -60,6 +60,8 @@ def body_to_stored(body: bytes, type_name: str) -> bytes:
         return _checked(body, type_name, "")
     try:
         return encode_json(_decode_json(body))
+    except msgspec.ValidationError:  # there is nothing else to be wrong without a type
+        raise invalid("payload", "payload has a number that is too large; write a string") from None
     except UNREADABLE:
         raise invalid("payload", "payload is not valid JSON, which the queue requires") from None
 
