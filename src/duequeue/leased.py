@@ -16,7 +16,8 @@ class LeasedMessage(Generic[T]):
     """A leased message, without the methods that settle it.
 
     `settled` becomes True when its holder begins to settle it, `lost` when a consumer learns that
-    the lease is gone. `settled_within` says that the holder's own transaction may still undo that.
+    the lease is gone. `settled_within` says that the holder's own transaction may still undo that,
+    and `in_doubt` that a call to settle it has begun and did not return, perhaps because it failed.
     `handler_began` is set if the history is to record how long the handler took.
     """
 
@@ -27,6 +28,7 @@ class LeasedMessage(Generic[T]):
         "_lease_until",
         "attempt",
         "handler_began",
+        "in_doubt",
         "key",
         "lease",
         "lost",
@@ -43,6 +45,7 @@ class LeasedMessage(Generic[T]):
     lease: Lease
     settled: bool
     settled_within: bool
+    in_doubt: bool
     lost: bool
     handler_began: int | None
 
@@ -54,6 +57,7 @@ class LeasedMessage(Generic[T]):
         self._lease_until = lease_until
         self.settled = False
         self.settled_within = False
+        self.in_doubt = False
         self.lost = False
         self.handler_began = None
 

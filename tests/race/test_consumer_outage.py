@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from duequeue import Message, RetryPolicy
+from duequeue import Backoff, Delivery, Message, Queue, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import AsyncFace, Blocking, Face, LoopThread, QueueFace
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
@@ -93,3 +93,40 @@ def test_a_stop_does_not_wait_for_a_server_that_is_gone(
         with stoppable.stopped():
             in_background(partial(consumer.stop, grace)).result(PATIENCE)
         goes_on.set()
+
+
+def test_a_handler_whose_own_ack_failed_has_not_handled_its_message(
+    stoppable: PostgresServer | MariaDBServer, frail_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    running, goes_on, failed = Event(), Event(), Event()
+
+    def handle(delivery: Delivery[Any]) -> None:
+        running.set()
+        goes_on.wait(PATIENCE)
+        try:
+            delivery.ack()
+        except StoreUnavailable as error:
+            failed.set()
+            raise ValueError("not handled") from error
+
+    later = Backoff(first=DAY, longest=DAY)
+    never = RetryPolicy.never()
+    with Queue[Any].open(frail_url, "orders", retry=never) as queue:
+        queue.offer("a", 1)
+        with queue.consume(handle, backoff=later):
+            assert running.wait(PATIENCE)
+            with stoppable.stopped():
+                goes_on.set()
+                assert failed.wait(PATIENCE)
+            until(lambda: has_later(queue))
+    said = [each for each in caplog.messages if "'a' failed (attempt 1 of 25)" in each]
+    assert len(said) == 1
+    assert said[0].endswith(", unless its handler has settled it: ValueError: not handled")
+
+
+def has_later(queue: Queue[Any]) -> bool:
+    """Return whether a message waits, as far as the server answers already."""
+    try:
+        return queue.stats().future == 1
+    except StoreUnavailable:
+        return False

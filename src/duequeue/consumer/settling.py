@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
-from duequeue.errors import DeliveryLost, StoreError
+from duequeue.errors import DeliveryLost
 from duequeue.events.events import Handled, LeaseLost
 from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
@@ -68,11 +68,11 @@ def _lose(context: Context[T], message: LeasedMessage[T], error: DeliveryLost) -
 def _may_be_unsettled(context: Context[T], message: LeasedMessage[T], outcome: object) -> bool:
     """Return whether an exception may have undone, or prevented, what a handler settled itself.
 
-    Its transaction may have been rolled back, or the store may have refused the call.
+    Its transaction may have been rolled back, or its call to settle the message may have failed.
     """
     if not isinstance(outcome, BaseException):
         return False
-    return message.settled_within or context.is_borrowed or isinstance(outcome, StoreError)
+    return message.settled_within or context.is_borrowed or message.in_doubt
 
 
 def _judged(

@@ -35,11 +35,13 @@ def answer(
     if message.handler_began is not None:
         message.handler_ended(context.now())
     now = context.now()
-    return _answer(context, Answer(message.lease, payload, now + kept), now)
+    return _answer(context, message, Answer(message.lease, payload, now + kept), now)
 
 
-def _answer(context: Context[T], answer: Answer, now: int) -> Flow[bool]:
+def _answer(context: Context[T], message: LeasedMessage[T], answer: Answer, now: int) -> Flow[bool]:
+    message.in_doubt = True
     won = yield from store_answers(context, [answer], now)
+    message.in_doubt = False
     return bool(won)
 
 

@@ -29,20 +29,21 @@ def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[
                 f"must come from the queue {context.name!r}; "
                 f"{message.key!r} comes from {message.queue_name!r}",
             )
-    leases = []
     for message in messages:
         if message.handler_began is not None:
             message.handler_ended(context.now())
-        message.settled = True
+        message.settled = message.in_doubt = True
         message.settled_within = context.is_borrowed
-        leases.append(message.lease)
-    return _ack(context, leases)
+    return _ack(context, messages)
 
 
-def _ack(context: Context[T], leases: list[Lease]) -> Flow[int]:
-    if not leases:
+def _ack(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[int]:
+    if not messages:
         return 0
+    leases = [message.lease for message in messages]
     won = yield from context.consume(partial(context.store.ack, leases, context.now()))
+    for message in messages:
+        message.in_doubt = False
     return len(won)
 
 
@@ -50,7 +51,9 @@ def ack(context: Context[T], message: LeasedMessage[T]) -> Flow[bool]:
     """Delete the message."""
     if message.handler_began is not None:
         message.handler_ended(context.now())
+    message.in_doubt = True
     won = yield from context.consume(partial(context.store.ack, [message.lease], context.now()))
+    message.in_doubt = False
     return bool(won)
 
 
@@ -86,9 +89,11 @@ def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) ->
 
 
 def _release(context: Context[T], message: LeasedMessage[T], delay: int) -> Flow[bool]:
+    message.in_doubt = True
     won, now = yield from context.consume_from_now(
         lambda now: context.store.release([Release(message.lease, now + delay)])
     )
+    message.in_doubt = False
     if won:
         yield from context.announce(now + delay, now)
     return bool(won)
@@ -105,7 +110,9 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
+    message.in_doubt = True
     won = yield from store_burials(context, [burial], context.now())
+    message.in_doubt = False
     emit_buried(context, [message], [burial], won)
     return bool(won)
 
