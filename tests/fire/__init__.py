@@ -11,6 +11,7 @@ The parts, in the order of their work:
     model.py      says what a queue must answer
     search.py     looks for an order of the calls that the model allows
     checker.py    names each promise that the logs show to be broken, with the check_*.py beside it
+    callback_rounds.py  is a round of callbacks, and check_posts.py its checker
     mutants.py    breaks the program on purpose, and tours.py shows what is broken
 
 `python -m tests.fire --minutes 30` is the long form, and `pytest tests/fire` is the short one.

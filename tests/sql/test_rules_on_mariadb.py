@@ -649,3 +649,20 @@ def test_hosts_are_tried_in_turn(ready_mariadb: str) -> None:
     login, _, place = ready_mariadb.partition("@")
     with Queue.open(f"{login}@127.0.0.1:1,{place}", "orders") as queue:
         assert queue.offer("a", 1) is OfferOutcome.CREATED
+
+
+def test_an_open_poll_of_one_queue_hides_the_first_message_of_the_next(ready_mariadb: str) -> None:
+    """The server also locks the index entry behind those that it reads, and the guide says so."""
+    with (
+        Queue.open(ready_mariadb, "first") as first,
+        Queue.open(ready_mariadb, "second") as second,
+        connected(ready_mariadb) as cursor,
+    ):
+        for queue in (first, second):
+            queue.offer("a", 1)
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        cursor.execute("BEGIN")
+        assert len(first.within(cursor.connection).try_poll_many(2)) == 1
+        assert second.try_poll() is None
+        cursor.execute("ROLLBACK")
+        assert second.try_poll() is not None
