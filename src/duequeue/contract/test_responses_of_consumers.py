@@ -199,7 +199,8 @@ def test_drain_answers_as_a_consumer_does(queue: QueueFace, clock: ManualClock) 
     clock.advance(MINUTE)
     assert queue.response("a", 0) is None
     queue.offer("b", 1)
-    assert drained(queue, lambda _: object(), respond=True, max_attempts=1) == 1
+    unencodable: dict[str, Any] = {"respond": True, "max_attempts": 1, "raise_errors": False}
+    assert drained(queue, lambda _: object(), **unencodable) == 1
     with pytest.raises(NotAnswered, match="cannot be encoded"):
         queue.response("b", 0)
     queue.offer("c", 1)
