@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from duequeue import Queue, RetryPolicy, StoreError, StoreUnavailable
+from duequeue import Queue, RetryPolicy, StoreBusy, StoreError, StoreUnavailable
 from duequeue.contract.stage import until
 from duequeue.server import Limits, app_for, queues, reads
 from duequeue.server.problems import Problem
@@ -107,6 +107,11 @@ def test_a_read_that_gets_no_turn_is_told_so() -> None:
         assert refused.status_code == 429
         assert refused.json()["type"] == "urn:duequeue:too-many-reads"
         assert refused.headers["retry-after"] == "1"
+        with (
+            Queue.open(server.url, "q", retry=RetryPolicy.never()) as queue,
+            pytest.raises(StoreBusy, match="kept this one waiting"),
+        ):
+            queue.stats()
         server.call(turn.__aexit__, None, None, None)
         until(lambda: http.get(PATH).status_code == 200)
 
@@ -146,6 +151,8 @@ def test_a_call_without_a_free_connection_is_not_an_outage(
         assert refused.status_code == 503
         assert refused.json()["type"] == "urn:duequeue:busy"
         assert "use all connections of the server" in refused.json()["detail"]
+        with pytest.raises(StoreBusy, match="other calls use all 1"):
+            queue.offer("other", 1)
         server.call(lambda: pool.give(place, reusable=True))
         assert http.put(f"{PATH}/messages/other").status_code == 200
     assert "is unavailable" not in caplog.text

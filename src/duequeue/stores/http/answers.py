@@ -11,6 +11,7 @@ from duequeue.errors import (
     InvalidArgument,
     PayloadTooLarge,
     SchemaError,
+    StoreBusy,
     StoreError,
     StoreUnavailable,
 )
@@ -19,9 +20,12 @@ from duequeue.process.contact import one_line
 T = TypeVar("T")
 
 _ANOTHER_SERVER = "; is it a DueQueue server, and is the path of the URL right?"
-_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
+_UNAVAILABLE = frozenset({408, 502, 503, 504})
 # A read that took too long would do so again.
 TOO_LONG = "urn:duequeue:read-too-long"
+# The server lives, so there is no outage to log.
+BUSY = "urn:duequeue:busy"
+TOO_MANY = 429
 _OK = 200
 
 
@@ -62,6 +66,8 @@ def _refusal(status: int, body: bytes, address: str) -> DueQueueError:
     words = f"the server at {address} answered {status}"
     if problem.detail:
         words += f": {problem.detail}"
+    if status == TOO_MANY or problem.type == BUSY:
+        return StoreBusy(words)
     if status in _UNAVAILABLE and problem.type != TOO_LONG:
         return StoreUnavailable(words)
     if problem.type == "urn:duequeue:misconfigured":
