@@ -280,6 +280,17 @@ def test_push_needs_the_database_itself(url: str, complaint: str) -> None:
     assert complaint in ended.stderr
 
 
+def test_the_receiver_finds_the_token_of_a_server_of_its_user(tmp_path: Path) -> None:
+    with serving(folder=tmp_path) as server:
+        command = [sys.executable, "-m", "duequeue.callbacks.receiver", "--server", server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sample:
+            try:
+                assert sample.stdout is not None
+                assert sample.stdout.readline().startswith("offered hello-")
+            finally:
+                sample.kill()
+
+
 def test_two_commands_show_a_callback(tmp_path: Path) -> None:
     with serving("--dev", folder=tmp_path) as server:
         sample = subprocess.Popen(

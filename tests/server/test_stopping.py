@@ -34,6 +34,7 @@ def test_sigterm_wakes_waiters_and_ends(tmp_path: Path) -> None:
                 for _ in range(20)
             ]
             until(lambda: "duequeue_waiters 20" in http.get("/metrics").text)
+            assert server.read_line().startswith("token in ")
             assert server.terminate() == 0  # and sooner than after the minute of its clients
             for each in waiting:
                 answer = each.result()

@@ -1,0 +1,70 @@
+"""Who may call `duequeue serve`, and what it prints about that."""
+
+import argparse
+from datetime import UTC, datetime
+
+from duequeue.cli.output import paint
+from duequeue.errors import InvalidArgument
+from duequeue.process.own_token import LOOPBACK, keep_own_token, own_token_file
+from duequeue.server.access import Access
+from duequeue.server.tokens import KnownTokens, Scope, TokenFile, known_grant, new_token
+
+OPEN = (
+    "open to every program and user of this machine, and to every client of a proxy in front of "
+    "it: use --dev only for development"
+)
+
+
+def checked_host(given: argparse.Namespace) -> str:
+    """Return the address to listen on, which must fit the other arguments."""
+    host: str = given.host or "127.0.0.1"
+    if given.socket is not None and given.host is not None:
+        raise InvalidArgument("host", "and socket exclude each other")
+    if host not in LOOPBACK and given.token_file is None and not given.dev:
+        raise InvalidArgument(
+            "host",
+            f"{host} can be reached by others, so tokens are needed: make one with "
+            "`duequeue token create --token-file tokens.json --scope …`, and pass "
+            "--token-file tokens.json",
+        )
+    return host
+
+
+def access_for(given: argparse.Namespace, host: str, port: int) -> tuple[Access, list[str]]:
+    """Return who may call, and what to print about it."""
+    if given.token_file is not None:
+        return _with_file(given.token_file), []
+    if given.dev:
+        token, grant = new_token([Scope.ADMIN], datetime.now(UTC), name="dev")
+        is_open = host in LOOPBACK
+        warnings = [paint(OPEN, "31")] if is_open and given.socket is None else []
+        return Access(KnownTokens([grant]), required=not is_open), [f"token: {token}", *warnings]
+    if given.socket is not None:  # only its owner can connect to it
+        return Access(None, required=False, trusted=True), []
+    return _with_own_token(port)
+
+
+def _with_file(path: str) -> Access:
+    tokens = TokenFile(path)
+    if not tokens.grants():
+        raise InvalidArgument(
+            "token-file",
+            f"{path} has no token yet: make one with "
+            f"`duequeue token create --token-file {path} --scope …`",
+        )
+    return Access(tokens, required=True)
+
+
+def _with_own_token(port: int) -> tuple[Access, list[str]]:
+    """Need a token that is kept in a file, which clients of the same user find by themselves."""
+    now = datetime.now(UTC)
+    kept = keep_own_token(port, new_token([Scope.ADMIN], now)[0])
+    path = own_token_file(port)
+    grant = known_grant(kept, now)
+    if grant is None:
+        raise InvalidArgument(
+            "token-file",
+            text=f"there is no token in {path}: delete it, and the next start makes a new one",
+        )
+    notice = f"token in {path}; commands and Python clients of this user find it by themselves"
+    return Access(KnownTokens([grant]), required=True), [notice]
