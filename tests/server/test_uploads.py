@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from duequeue.contract.stage import until
 from duequeue.server import Limits, app_for
@@ -18,7 +19,7 @@ PATH = "/v1/queues/q"
 
 
 def test_a_store_that_fails_in_the_middle_is_reported_with_what_was_offered(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "q.db"
     with (
@@ -42,6 +43,9 @@ def test_a_store_that_fails_in_the_middle_is_reported_with_what_was_offered(
     assert answer.status_code == 500
     assert answer.json()["offered"] == 1000
     assert str(file) not in answer.text
+    record = next(each for each in caplog.records if answer.json()["request_id"] in each.message)
+    assert "no such table" in record.message
+    assert "Traceback (most recent call last):" in record.message
 
 
 def test_empty_lines_count() -> None:

@@ -7,7 +7,7 @@ from duequeue.errors import DueQueueError, InvalidArgument, InvalidType
 from duequeue.process.contact import one_line
 
 
-def words_about(error: Exception) -> str:
+def words_about(error: BaseException) -> str:
     """Return the text of our own error, or the type of another one and where it was raised.
 
     The text of an unexpected error is left out, because it may hold a payload or a secret.

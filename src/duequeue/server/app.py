@@ -15,6 +15,7 @@ from urllib.parse import quote
 from duequeue.callbacks.guard import Guard, default_policy
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.pushing import Push
+from duequeue.callbacks.unexpected import words_about
 from duequeue.clock import Clock, SystemClock
 from duequeue.flows.opening import POLL_INTERVAL
 from duequeue.queue_names import OWN_QUEUES
@@ -225,11 +226,13 @@ class Service:
 
     def _log(self, request_id: str, problem: Problem, error: Exception) -> None:
         cause = error.__cause__ or error
-        if problem.kind == "internal":
-            logger.error("request %s failed:\n%s", request_id, traceback_of(error))
+        if problem.status == SERVER_FAILED:
+            own = cause if isinstance(error, Problem) else error
+            words, places = words_about(own), traceback_of(error)
+            logger.error("request %s failed: %s\n%s", request_id, words, places)
             return
-        words = cause if problem.kind == "misconfigured" else problem.detail
-        logger.warning("request %s failed: %s: %s", request_id, type(cause).__name__, words)
+        kind = type(cause).__name__
+        logger.warning("request %s failed: %s: %s", request_id, kind, problem.detail)
 
 
 def _raw_path(scope: Scoped) -> bytes:
