@@ -74,6 +74,25 @@ async def claim_and_cancel(queue: AsyncQueue[Any], client: Any) -> None:
     assert claiming.cancelled()
 
 
+def test_a_message_that_was_delivered_before_is_given_back(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    async def scenario(client: Any) -> None:
+        async with AsyncQueue.open(redis_url, "orders", lease=DAY) as queue:
+            await queue.offer("a", 1)
+            delivery = await queue.try_poll()
+            assert delivery is not None
+            assert await delivery.release()
+            await claim_and_cancel(queue, client)
+            again = await queue.try_poll()
+            assert again is not None
+            assert again.attempt == 2
+            assert await again.ack()
+
+    with redis_server.client(int(redis_url.rpartition("/")[2])) as client:
+        asyncio.run(scenario(client))
+
+
 def test_what_is_given_back_is_found_by_a_poll_of_the_same_process(
     redis_server: RedisServer, redis_url: str
 ) -> None:

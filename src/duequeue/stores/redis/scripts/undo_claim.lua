@@ -3,7 +3,7 @@
 -- uses: ids states wake
 -- Gives back the messages that a claim has leased for a caller that no longer waits for the answer.
 local found = call('ZRANGEBYSCORE', leased, lease_end, lease_end)
-local given_back, earliest = 0, nil
+local undone, earliest = 0, nil
 for _, id in ipairs(found) do
   local holder, attempts, due, key = state_of(call('HGET', states, id))
   if sub(holder, 1, -2) == sub(token, 1, -2) then
@@ -14,9 +14,9 @@ for _, id in ipairs(found) do
       call('HDEL', states, id)
     end
     call('ZADD', waiting, due, mark(id) .. key)
-    given_back = given_back + 1
+    undone = undone + 1
     if not earliest or tonumber(due) < tonumber(earliest) then earliest = due end
   end
 end
 if earliest then wake(earliest, kind, true) end
-return given_back
+return undone
