@@ -23,13 +23,13 @@ class Caution(Generic[P]):
     def __init__(self, max_attempts: int | None = None, concurrency: int = 1) -> None:
         self._max_attempts = max_attempts
         self._concurrency = concurrency
-        self._always = max_attempts == 1  # then nothing is fetched ahead
+        self.always = max_attempts == 1  # then nothing is fetched ahead
         self.alone = False
 
     @property
     def limits(self) -> bool:
         """Whether the number of messages in hand is limited now."""
-        return self.alone or self._always
+        return self.alone or self.always
 
     def room(self, in_hand: int) -> int:
         """Return how many messages to fetch at most."""

@@ -8,7 +8,8 @@ from duequeue.consumer import settling
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.roles import AwaitRoom, ConsumerRole, RoleFlow, relayed
-from duequeue.drive.actions import Action, Flow, Run
+from duequeue.consumer.solitude import solitude
+from duequeue.drive.actions import Action, Flow, Pause, Run
 from duequeue.errors import QueueClosed
 from duequeue.flows import polling
 from duequeue.flows.context import Context
@@ -16,6 +17,9 @@ from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)
+
+# How often a consumer that must be alone looks whether it is.
+MOMENT = 0.01
 
 
 class PollEnds(BaseException):
@@ -37,7 +41,19 @@ class Feeder(ConsumerRole[T, P]):
 
     def run(self) -> RoleFlow[None]:
         """Fetch messages, one poll at a time, until the consumer stops or its queue is closed."""
+        solitude.join(self.handover)
+        try:
+            yield from self._feed()
+        finally:
+            solitude.leave(self.handover)
+
+    def _feed(self) -> RoleFlow[None]:
         while (room := (yield AwaitRoom())) > 0:
+            had_company = solitude.leave(self.handover)
+            if self.handover.workload.caution.alone:
+                if had_company:  # between two suspects, the others go on for a moment
+                    yield Pause(MOMENT)
+                yield from self._be_alone()
             try:
                 fetched = yield from relayed(self._poll(room), self._unless_stopping())
             except PollEnds:
@@ -53,6 +69,11 @@ class Feeder(ConsumerRole[T, P]):
                     returned = workload.add(fetched, room)
                 giving_back = settling.give_back(self.context, returned)
                 yield from self.tried("give messages back", giving_back)
+
+    def _be_alone(self) -> RoleFlow[None]:
+        """Wait until no consumer of this process handles anything, or this one stops."""
+        while not (solitude.enter(self.handover) or self.handover.workload.stopping):
+            yield Pause(MOMENT)
 
     def _poll(self, room: int) -> Flow[list[P]]:
         if self.handover.workload.caution.alone:

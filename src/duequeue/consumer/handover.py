@@ -107,6 +107,11 @@ class Handover(Generic[P]):
             self._clock_moved = False
             return workload.last_round
 
+    def look_again(self) -> None:
+        """Go on after another consumer was alone; this may be called on any thread."""
+        with self:
+            pass  # its end wakes those who can go on
+
     def clock_moved(self) -> None:
         """Let the keeper look at its leases at once; this may be called on any thread."""
         with self._lock:

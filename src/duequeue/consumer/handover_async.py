@@ -68,6 +68,11 @@ class AsyncHandover(Generic[P]):
         self._unsettled.clear()
         return self.workload.last_round
 
+    def look_again(self) -> None:
+        """Go on after another consumer was alone; this may be called on any thread."""
+        with suppress(RuntimeError):  # its loop may have ended
+            self._loop.call_soon_threadsafe(self._wake)
+
     def clock_moved(self) -> None:
         """Let the keeper look at its leases at once; this may be called on any thread."""
         self._loop.call_soon_threadsafe(self._unsettled.set)

@@ -45,6 +45,7 @@ class Workload(Generic[P]):
         self._being_settled = 0
         self._most_waiting = batch
         self._was_full = False
+        self.held_up = False  # while another consumer of the process must be alone
         self.stopping = False
         self.hard = False
         self.last_round = False
@@ -63,7 +64,11 @@ class Workload(Generic[P]):
         if too_many_wait or len(self._done) > BACKLOG * self._batch:
             return 0
         room = min(self._batch, self._most_waiting - len(self._waiting))
-        return min(room, self.caution.room(self.in_hand)) if self.caution.limits else room
+        if not self.caution.limits:
+            return room
+        if self.held_up and self.caution.always:
+            return 0
+        return min(room, self.caution.room(self.in_hand))
 
     def add(self, fetched: list[P], room: int) -> list[P]:
         """Add the messages of a poll that asked for as many as there was room for.
@@ -84,7 +89,11 @@ class Workload(Generic[P]):
         if not self._waiting:
             return None
         message = self._waiting.popleft()
-        self._running[id(message)] = message
+        self._running[id(message)] = message  # before the look, so that one of the two sees it
+        if self.held_up and not self.caution.always:
+            del self._running[id(message)]
+            self._waiting.appendleft(message)
+            return None
         if self.late is not None:
             self.late.begin(id(message))
         return message
@@ -177,6 +186,11 @@ class Workload(Generic[P]):
     def idle(self) -> bool:
         """Whether no handler runs."""
         return not self._running
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing would be buried if the process died now."""
+        return self.stopped or not (self.in_hand if self.caution.always else self._running)
 
     @property
     def in_hand(self) -> int:

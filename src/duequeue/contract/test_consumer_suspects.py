@@ -4,8 +4,8 @@ import pytest
 
 from duequeue import ManualClock, Message
 from duequeue.contract.faces import QueueFace
-from duequeue.contract.fixtures import START, Consume
-from duequeue.contract.phrases import DEFAULT_LEASE, MINUTE, claim, snapshot
+from duequeue.contract.fixtures import START, Consume, OpenQueue
+from duequeue.contract.phrases import DEFAULT_LEASE, MINUTE, SECOND, claim, snapshot
 from duequeue.contract.stage import Stage, until, until_gone
 from duequeue.message import State
 
@@ -104,3 +104,36 @@ def test_a_burial_says_that_the_process_died(
     assert (buried.key, buried.attempts) == (suspect, 2)
     assert "its process died while it was handled" in buried.reason
     assert stage.is_empty()
+
+
+def test_a_suspect_runs_beside_no_other_consumer_of_the_process(
+    queue: QueueFace,
+    open_queue: OpenQueue,
+    stage: Stage,
+    consume: Consume,
+    clock: ManualClock,
+    suspect: str,
+) -> None:
+    mails = open_queue("mails")
+    mails.offer("mail", 1)
+    with consume(mails, concurrency=1):
+        mail = stage.next()
+        queue.offer("a", 1)
+        with consume(queue):
+            first = stage.next()
+            assert (mail.delivery.key, first.delivery.key) == ("mail", "a")
+            first.end()
+            until_gone(queue, "a")
+            clock.advance(SECOND)
+            mail.end()
+            alone = stage.next()
+            assert (alone.delivery.key, alone.delivery.delivered_at) == (suspect, clock.now())
+            until_gone(mails, "mail")
+            mails.offer("later mail", 1)
+            until(lambda: mails.stats().leased == 1)
+            assert stage.is_empty()
+            alone.end()
+            after = stage.next()
+            assert after.delivery.key == "later mail"
+            after.end()
+            until_gone(mails, "later mail")
