@@ -24,6 +24,7 @@ ENDPOINTS = "tests/server/test_endpoints.py"
 MOUNTING = "tests/server/test_mounting.py"
 PORT = "tests/server/test_port_scopes.py"
 HEADS = "tests/server/test_heads.py"
+MISSING = "tests/server/test_missing_queues.py"
 MESSAGES = "tests/unit/test_security_page.py"
 ROLES = "tests/servers/test_roles.py"
 
@@ -172,6 +173,15 @@ CHECKED: dict[str, tuple[str, ...]] = {
     "With a token for `poll`, a client can lease": (
         f"{SERVER}::test_a_worker_may_wait_before_there_is_a_queue",
         f"{PORT}::test_an_operation_needs_its_scope",
+    ),
+    "A queue that does not exist is made only by": (
+        f"{MISSING}::test_only_an_offer_makes_a_queue",
+        f"{MISSING}::test_a_server_that_makes_no_queue_says_which_is_meant",
+        f"{MISSING}::test_a_server_that_makes_no_queue_serves_what_there_is",
+    ),
+    "The server has a limit of open queues": (
+        f"{MISSING}::test_one_token_does_not_close_the_queues_of_others",
+        "tests/server/test_metrics.py::test_the_number_of_series_is_bounded",
     ),
     "With a token for `read`, a client cannot change": (
         f"{PORT}::test_with_a_token_for_read_nothing_changes",

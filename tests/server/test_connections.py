@@ -21,6 +21,7 @@ from tests.server.command import ServeProcess, serving
 from tests.server.served import Served, served
 
 OK, UNAUTHORIZED, TOO_LARGE, TOO_MANY, BUSY = 200, 401, 413, 429, 503
+HASTY = Limits(linger_seconds=0.05, body_seconds=0.2)
 # An answer to each of these comes before the rest of the request.
 UNFINISHED = {
     "length": HEAD + b"Content-Length: 1000000\r\n\r\n",
@@ -35,7 +36,7 @@ UNFINISHED = {
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[Served]:
     """A server that closes such a connection at once."""
-    with served(app_for("memory:hasty", limits=Limits(linger_seconds=0.05))) as server:
+    with served(app_for("memory:hasty", limits=HASTY)) as server:
         yield server
 
 
@@ -57,7 +58,6 @@ def test_a_connection_ends_whose_answer_came_before_its_request(
         connection.sendall(request_)
         connection.sendall(more)
         answer = received(connection)
-        assert b"HTTP/1.1 100" not in answer
         assert b"connection: close" in answer
         until(lambda: open_at(hasty) == 0)  # although this end is open
 

@@ -42,6 +42,8 @@ def test_what_was_leased_for_a_client_that_went_away_comes_back(
     server: Served, http: httpx.Client, path: str, name: str
 ) -> None:
     """The server leases for a client that has just gone, before it learns of that."""
+    offer(http, path, "first")  # which makes the queue
+    http.delete(f"{path}/messages/first")
     connection = send(server, f"POST {path}:poll HTTP/1.1", b'{"wait": 60}')
     until(lambda: server.service.live.waiters == 1)
     (queue,) = [each for each in server.service.queues.opened if each.name == name]

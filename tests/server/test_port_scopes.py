@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from duequeue import ManualClock, Outcome, Queue
+from duequeue import ManualClock, Outcome, Queue, Retention
 from duequeue.instants import LATEST, to_millis
 from duequeue.port.cron_table import Installation
 from duequeue.port.forecasting import Buckets
@@ -247,3 +247,16 @@ def test_a_client_with_a_wrong_clock_works(tmp_path: Path, name: str, clock: Man
         assert delivery.ack()
         (settled,) = queue.history(1)
         assert settled.settled_at == START
+
+
+def test_the_retention_of_a_client_is_refused_with_a_warning(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    retention = Retention(history=timedelta(days=1))
+    with (
+        served(app_for("memory:retention")) as server,
+        Queue.open(server.url, name, retention=retention) as queue,
+    ):
+        queue.offer("a", 1)
+        assert queue.try_poll() is not None
+    assert "the server does this by itself, with its own settings" in caplog.text

@@ -98,6 +98,13 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
     )
+    parser.add_argument(
+        "--create",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="let offers and crons make queues that do not exist; with --no-create, all requests "
+        "about such queues are refused (default: --create)",
+    )
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:

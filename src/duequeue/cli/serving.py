@@ -93,4 +93,5 @@ def _settings(given: argparse.Namespace) -> QueueSettings:
         max_attempts=given.max_attempts,
         history=bool(keep),
         retention=Retention(history=keep) if keep else None,
+        create=given.create,
     )

@@ -262,13 +262,15 @@ def app_for(  # noqa: PLR0913 - the options of a server
     limits: Limits | None = None,
     trusted: bool = False,
     push: PushSettings | None = None,
+    create: bool = True,
 ) -> Service:
     """Return the service on a store as an ASGI app, as in `app.mount("/due", app_for(url))`.
 
     With a file of tokens, every request needs a token. Without one, only requests from this
     machine to itself are answered, unless `trusted` says that the app which it is mounted into
     decides who may call it. With `push`, it posts messages to endpoints from its start on, which
-    is when its lifespan begins.
+    is when its lifespan begins. Without `create`, it refuses requests about queues that the
+    database does not have.
     """
     settings = QueueSettings(
         url,
@@ -278,6 +280,7 @@ def app_for(  # noqa: PLR0913 - the options of a server
         max_attempts=max_attempts,
         history=history,
         retention=retention,
+        create=create,
     )
     tokens = None if token_file is None else TokenFile(token_file)
     access = Access(tokens, required=tokens is not None, trusted=trusted)

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from duequeue.queue_names import OWN_QUEUES
 from duequeue.server import problems
 from duequeue.server.access import check_scope
 from duequeue.server.formats import JSON, Format, accepted_format, format_of
@@ -24,7 +25,7 @@ from duequeue.server.problems import (
 )
 from duequeue.server.times import read_instant
 from duequeue.server.tokens import Grant, Scope, unauthorized
-from duequeue.suggestions import advice
+from duequeue.suggestions import advice, suggestion
 
 if TYPE_CHECKING:
     from duequeue.server.app import Service
@@ -168,13 +169,17 @@ class Exchange:
     ) -> "OpenQueue":
         """Return a queue, and keep it open until the answer was sent.
 
-        Unless the request may create it, a queue that does not exist yet is read as an empty one.
+        Unless the request may create it, a queue that does not exist yet is read as an empty one,
+        or refused if this server creates none.
         """
         queues = self.service.queues
-        if create or await queues.knows(name, type_name):
-            found = await queues.get(name, type_name)
-        else:
+        creates = queues.settings.create
+        if (create and creates) or await queues.knows(name, type_name):
+            found = await queues.get(name, type_name, self.grant.id)
+        elif creates:
             found = await queues.empty(name, type_name)
+        else:
+            raise await self._no_queue(name, type_name)
         found.users += 1
         self.used.append(found)
         return found
@@ -185,6 +190,19 @@ class Exchange:
         queue = await self.queue()
         async with self.service.reads.turn((self.match.route.path, queue.kind)):
             yield queue
+
+    async def _no_queue(self, name: str, type_name: str) -> Problem:
+        """Return what to answer about a queue that does not exist, and which may be meant."""
+        kinds = await self.service.queues.kinds()
+        known = {each for each, _ in kinds if self.grant.allows_something(each)}
+        types = [repr(each_type) for each, each_type in kinds if each == name and each in known]
+        if types:
+            detail = f"the queue {name!r} has no payload type {type_name[:100]!r}, but"
+            return Problem(404, "no-such-queue", f"{detail} {', '.join(types)}", argument="type")
+        meant = suggestion(name, known - OWN_QUEUES)
+        detail = f"there is no queue {name!r}, and this server makes none"
+        detail = f"{detail}; {meant}" if meant else detail
+        return Problem(404, "no-such-queue", detail, argument="queue")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Receive the body; a client that sends too slowly is given up."""

@@ -19,6 +19,7 @@ from duequeue.server import wire
 from duequeue.server.exchange import ClientGone, Exchange
 from duequeue.server.formats import Format
 from duequeue.server.lookouts import PollFlow
+from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
 from duequeue.server.payloads import to_wire
 from duequeue.server.problems import Problem, invalid
@@ -41,8 +42,10 @@ async def post(exchange: Exchange) -> None:
         raise invalid("limit", f"limit must be a number from 0 to {limits.poll_messages}")
     wait = _wait(exchange, asked)
     lease = None if asked.lease is None else read_duration(asked.lease, "lease")
-    # A waiting consumer may come before the first producer.
-    queue = await exchange.queue(create=bool(wait and asked.limit))
+    queue = await exchange.queue()
+    if wait and asked.limit and not queue.exists:  # a consumer may come before the first producer
+        wait = await wait_for_queue(exchange, queue.name, queue.type_name, wait)
+        queue = await exchange.queue()
     context = queue.patient_for(wait)
     if lease is not None:
         context = replace(context, lease=positive_millis(lease, "lease"))

@@ -5,6 +5,7 @@ This is not part of the public API. Decision 44 describes it.
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -18,13 +19,14 @@ from duequeue.errors import StoreBusy, StoreError, StoreUnavailable
 from duequeue.instants import EARLIEST, to_millis
 from duequeue.message import OfferOutcome
 from duequeue.port import remote
-from duequeue.port.remote import Call, WakeUpCall
+from duequeue.port.remote import Call, WakeUp, WakeUpCall
 from duequeue.port.store import LONGEST_CALL, Steps, Store
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.examining import examined
 from duequeue.server.exchange import Exchange
 from duequeue.server.formats import MSGPACK
+from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.port_arguments import checked_arguments
 from duequeue.server.port_scopes import LONG_READS, believes_clients, check_call, may_create
 from duequeue.server.port_times import client_time
@@ -72,7 +74,12 @@ async def wait(exchange: Exchange) -> None:
         exchange.check(Scope.OFFER, given.queue)
     if exchange.service.is_own(given.queue):
         raise Problem(403, "forbidden", "this queue belongs to the server itself")
-    queue = await exchange.use(given.queue, given.type_name, create=True)
+    queue = await exchange.use(given.queue, given.type_name)
+    if not queue.exists:
+        wait = timedelta(seconds=max(0.0, min(given.seconds, LONGEST_WAIT)))
+        rang = bool(await wait_for_queue(exchange, given.queue, given.type_name, wait))
+        await exchange.send_bytes(remote.encode(WakeUp("", 0, rang)), MSGPACK.content_type)
+        return
     waiter = Waiter(given.sender, answers_only=not polls)
     with queue.wake_ups.heard_by(waiter):
         found = queue.wake_ups.since(given.source, given.heard, waiter)
@@ -115,7 +122,7 @@ async def _run(
         raise invalid("queue", "this operation is on the whole database, so queue must be empty")
     if given.operation == "count_types":
         return await exchange.service.queues.count_types(given.queue, arguments[1])
-    create = may_create(exchange.grant, given.queue)
+    create = may_create(exchange, given)
     queue = await exchange.use(given.queue, given.type_name, create=create)
     store = await _store(exchange, queue, given)
     if given.operation == "open":

@@ -51,6 +51,7 @@ class QueueSettings:
     max_attempts: int | None = None
     history: bool = True
     retention: Retention | None = None
+    create: bool = True  # whether an offer makes a queue that does not exist
 
     @property
     def store_settings(self) -> StoreSettings:
@@ -79,6 +80,7 @@ class OpenQueue:
         self.session = session
         self.context = context
         self.users = 0
+        self.exists = True
         self.meter = meter
         self.lookouts = Lookouts()
         self._port_stores: dict[tuple[int, bool], Store] = {}
@@ -151,6 +153,8 @@ class Queues:
         self._limits = limits
         self._most = limits.open_queues
         self._open: dict[tuple[str, str], asyncio.Task[OpenQueue]] = {}
+        self._opened_by: dict[tuple[str, str], str] = {}
+        self._informed: set[asyncio.Event] = set()
         self._backend = backend_for(settings.url)
         self._checked(self._backend, "any", "json")  # raises now if a setting is not valid
         self._session: AsyncSession | None = None
@@ -184,20 +188,25 @@ class Queues:
             self._starting = asyncio.create_task(self._start())
         return await asyncio.shield(self._starting)
 
-    async def get(self, name: str, type_name: str) -> OpenQueue:
-        """Return an open queue, which the caller must count as used before it awaits anything."""
+    async def get(self, name: str, type_name: str, token: str = "") -> OpenQueue:
+        """Return an open queue, which the caller must count as used before it awaits anything.
+
+        The id of a token says for whom it is opened.
+        """
         place = (name, type_name)
         while True:
             found = self._open.pop(place, None)
             if found is None or (found.done() and _has_failed(found)):
                 found = asyncio.create_task(self._open_one(self.settings.url, name, type_name))
+                found.add_done_callback(self._inform)
+                self._opened_by[place] = token
             self._open[place] = found  # the last one in the dict was used last
             queue = found.result() if found.done() else await asyncio.shield(found)
             if self._open.get(place) is found:  # else somebody has closed it meanwhile
                 break
         if len(self._open) > self._most:
             with queue.in_use():
-                await self._close_idle()
+                await self._close_idle(self._to_be_closed(token))
         return queue
 
     @asynccontextmanager
@@ -213,7 +222,18 @@ class Queues:
 
     async def empty(self, name: str, type_name: str) -> OpenQueue:
         """Return an empty queue in memory, which stands for one that does not exist yet."""
-        return await self._open_one(f"memory:{secrets.token_hex(16)}", name, type_name)
+        found = await self._open_one(f"memory:{secrets.token_hex(16)}", name, type_name)
+        found.exists = False
+        return found
+
+    @contextmanager
+    def informing(self, event: asyncio.Event) -> Iterator[None]:
+        """Set an event whenever a queue was opened here, perhaps for the first time."""
+        self._informed.add(event)
+        try:
+            yield
+        finally:
+            self._informed.discard(event)
 
     async def run(self, operation: Operation[R]) -> R:
         """Run an operation that concerns the whole database."""
@@ -251,6 +271,7 @@ class Queues:
         """Close every queue, and give the connections back."""
         tasks = list(self._open.values())
         self._open.clear()
+        self._opened_by.clear()
         for task in tasks:
             await asyncio.wait([task])
             if not _has_failed(task):
@@ -259,6 +280,10 @@ class Queues:
             if session is not None:
                 await session.close()
         self._session = self._reading = self._starting = None
+
+    def _inform(self, _: object) -> None:
+        for event in self._informed:
+            event.set()
 
     async def _start(self) -> HistoryTable:
         if self._session is None:
@@ -298,15 +323,23 @@ class Queues:
             retention=settings.retention,
         )
 
-    async def _close_idle(self) -> None:
-        """Close the queues that were not used for the longest time."""
-        for place, task in list(self._open.items()):
+    def _to_be_closed(self, token: str) -> list[tuple[str, str]]:
+        """Return what to close first, in turn: what was not used for the longest time.
+
+        A token for which more than half of the queues were opened makes room with its own.
+        """
+        own = [place for place in self._open if self._opened_by[place] == token]
+        return own if len(own) > self._most // 2 else list(self._open)
+
+    async def _close_idle(self, places: list[tuple[str, str]]) -> None:
+        for place in places:
             if len(self._open) <= self._most:
                 return
-            if self._open.get(place) is not task:
-                continue  # another request has closed it, or opened it again
+            task = self._open.get(place)
+            if task is None:
+                continue  # another request has closed it
             if task.done() and (_has_failed(task) or task.result().users == 0):
-                del self._open[place]
+                del self._open[place], self._opened_by[place]
                 if not _has_failed(task):
                     self.meter.forget(place[0])
                     await task.result().close()

@@ -3,9 +3,8 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from time import monotonic
 
-from duequeue.drive.actions import Action, Flow, Pause
+from duequeue.drive.actions import Flow
 from duequeue.drive.stoppable import StoppableFlow, Stopped
 from duequeue.errors import NotAnswered
 from duequeue.flows import responding
@@ -16,9 +15,9 @@ from duequeue.response import Response
 from duequeue.server import wire
 from duequeue.server.exchange import ClientGone, Exchange
 from duequeue.server.formats import Format
+from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.parameters import HOT_TYPES, KEY, QUEUE, TYPE
 from duequeue.server.payloads import JSON, to_wire
-from duequeue.server.port_scopes import may_create
 from duequeue.server.problems import Problem, invalid
 from duequeue.server.queues import OpenQueue
 from duequeue.server.routing import Parameter, Route
@@ -67,45 +66,22 @@ async def _response(exchange: Exchange, key: str, wait: timedelta) -> Response |
     if not wait:
         queue = await exchange.queue()
         return await queue.drive(_look(queue, key, wait))
-    # A waiting producer may come before its first offer.
-    await exchange.queue(create=may_create(exchange.grant, exchange.path["queue"]))
-
-    async def perform(action: Action) -> object:
-        return await exchange.used[-1].perform(action)
-
-    stoppable = StoppableFlow(perform)
+    queue = await exchange.queue()
+    if not queue.exists:  # a producer may wait before its first offer
+        wait = await wait_for_queue(exchange, queue.name, queue.type_name, wait)
+        queue = await exchange.queue()
+    stoppable = StoppableFlow(queue.perform)
     gone = asyncio.ensure_future(exchange.receive())
     gone.add_done_callback(lambda _: stoppable.stop())
     try:
         with exchange.service.live.waiting(stoppable, exchange.grant):
-            left = await _wait_for_queue(exchange, stoppable, wait)
-            queue = await exchange.queue()
-            return await stoppable.run(_look(queue, key, left))
+            return await stoppable.run(_look(queue, key, wait))
     except Stopped:
         if gone.done():
             raise ClientGone from None
         return None
     finally:
         gone.cancel()
-
-
-async def _wait_for_queue(
-    exchange: Exchange, stoppable: StoppableFlow, wait: timedelta
-) -> timedelta:
-    """Wait until the queue exists, because a reader does not create it; return the time left."""
-    queues = exchange.service.queues
-    interval = queues.settings.poll_interval.total_seconds()
-    ends_at = monotonic() + wait.total_seconds()
-    while not await queues.knows(exchange.path["queue"], exchange.type_name):
-        left = ends_at - monotonic()
-        if left <= 0:
-            break
-        await stoppable.run(_pause(min(left, interval)))
-    return timedelta(seconds=max(0.0, ends_at - monotonic()))
-
-
-def _pause(seconds: float) -> Flow[None]:
-    yield Pause(seconds)
 
 
 def _look(queue: OpenQueue, key: str, wait: timedelta) -> Flow[Response | None]:
