@@ -194,6 +194,13 @@ def test_a_request_that_waits_ends_with_its_token(guarded: Guarded, ends: str, w
     assert live.waiters == 0
 
 
+def test_a_request_that_waits_ends_when_its_token_expires(guarded: Guarded) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=2)
+    token = token_for(guarded, Scope.POLL, expires_at=soon)
+    with guarded.server.client(token) as http:
+        assert http.post("/v1/queues/expires:poll", json={"wait": 60}).status_code == 401
+
+
 def end_token(guarded: Guarded, identity: str, how: str) -> None:
     """Revoke a token, or replace it by one under its id that has expired or allows other things."""
     (grant,) = [each for each in guarded.tokens.grants() if each.id == identity]
