@@ -45,6 +45,9 @@ def run_callback_round(ground: Ground, plan: Round, folder: Path) -> Outcome:
         facts = (port, next(logs), random.randrange(2**32), SECRET)
         return ["tests.fire.endpoint", *map(str, facts)]
 
+    def push() -> list[str]:
+        return ["tests.fire.push_worker", url, plan.mutant]
+
     with pushing(url) as defining:
         defining.define(f"http://127.0.0.1:{port}/", **ENDPOINT)
     with (
@@ -53,12 +56,10 @@ def run_callback_round(ground: Ground, plan: Round, folder: Path) -> Outcome:
         ExitStack() as running,
     ):
         caller = Caller(recorder, "round", "producer", QUEUE, queue, _milliseconds)
-        receiver = running.enter_context(closing(Program(endpoint)))
+        receiver = running.enter_context(closing(Program(endpoint, folder / "endpoint.err")))
         pushes = [
-            running.enter_context(
-                closing(Program(lambda: ["tests.fire.push_worker", url, plan.mutant]))
-            )
-            for _ in range(PUSH_PROCESSES)
+            running.enter_context(closing(Program(push, folder / f"push-{number}.err")))
+            for number in range(PUSH_PROCESSES)
         ]
         nemesis = CallbackNemesis(receiver, pushes, random, recorder)
         stopping = threading.Event()

@@ -5,14 +5,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 
 class Program:
     """A module of Python that runs in a process of its own, and prints `ready` when it works."""
 
-    def __init__(self, arguments: Callable[[], list[str]]) -> None:
+    def __init__(self, arguments: Callable[[], list[str]], errors: Path) -> None:
         self._arguments = arguments
+        self._errors = errors
         self._process = self._start()
 
     def kill(self) -> None:
@@ -28,13 +30,14 @@ class Program:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
 
     def _start(self) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", *self._arguments()]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        with self._errors.open("ab") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        with process.stdout as printed:
+            if printed.readline() != "ready\n":
+                raise RuntimeError(f"{command} ended:\n{self._errors.read_text()}")
         return process
