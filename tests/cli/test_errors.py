@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue import RetryPolicy
+from duequeue import Queue, RetryPolicy
 from duequeue.cli import opening
 from duequeue.cli.commands import COMMANDS
 from duequeue.cli.output import BOLD, paint
@@ -16,6 +16,7 @@ from tests.cli.conftest import DueQueue, Ran
 from tests.fixtures.postgres import PostgresServer
 
 SECRET = "s3cr3t"
+FILE = "sqlite:///queue.db"
 
 
 def assert_one_line(ran: Ran, status: int) -> None:
@@ -77,6 +78,43 @@ def test_a_mistake_of_ours_is_shown_as_one(
     assert "mistake in DueQueue" in record.message
     assert record.exc_info is not None
     assert record.exc_info[0] is kind
+
+
+@pytest.mark.parametrize("others", ["", "logging.getLogger('duequeue').addHandler(quiet)"])
+def test_a_mistake_of_ours_has_a_traceback_on_stderr(others: str) -> None:
+    code = (
+        "import logging, sys; from duequeue.cli import main; from duequeue.cli.verbs import stats\n"
+        f"quiet = logging.NullHandler(); {others or 'pass'}\n"
+        "stats.run = lambda given: given.nothing\n"
+        "sys.exit(main(['stats', '--url', 'memory:']))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("duequeue: this is a mistake in DueQueue")
+    assert "Traceback (most recent call last):" in ran.stderr
+    assert ran.stderr.splitlines()[-1].startswith("AttributeError")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("token", "create", "--scope", "read", "--token-file="),
+        ("token", "create", "--scope", "read", "--token-file=no-folder/tokens.json"),
+        ("token", "revoke", "x", "--token-file=/"),
+        ("token", "ls", "--token-file=."),
+        ("endpoint", "set", "\udcff", "https://shop.example.com", "--queue", "q", "--url", FILE),
+        ("endpoint", "ls", "--queue", "\udcff", "--url", FILE),
+        ("endpoint", "rm", "\udcff", "--yes", "--url", FILE),
+        ("ls", "--url", "http://[::1"),
+    ],
+    ids=" ".join,
+)
+def test_what_the_system_refuses_is_one_line(bare: DueQueue, words: tuple[str, ...]) -> None:
+    with Queue.open(FILE, "q"):
+        pass
+    assert_one_line(bare(*words), 1)
 
 
 def test_a_refused_argument_is_one_line(bare: DueQueue) -> None:

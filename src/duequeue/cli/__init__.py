@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except Exception:
+        logging.basicConfig(format="duequeue: %(message)s")  # unless the command has its own log
         logger.exception("this is a mistake in DueQueue, not in the command; please report it")
         return ExitCode.FAILED
 

@@ -29,6 +29,14 @@ def calls_at(place: Place, *, create: bool = False) -> Iterator[Calls]:
 
     Unless it may create them, the database and its tables must exist.
     """
+    try:
+        yield from _calls_at(place, create=create)
+    except UnicodeEncodeError as error:
+        text = f"{error.object!r} is not valid Unicode text"
+        raise InvalidArgument("argument", text=text) from error
+
+
+def _calls_at(place: Place, *, create: bool) -> Iterator[Calls]:
     if is_server(place.url):
         yield _ServerCalls(place)
         return

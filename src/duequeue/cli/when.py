@@ -23,7 +23,10 @@ def instant(text: str) -> datetime:
         raise argparse.ArgumentTypeError(
             f"{text!r} has no zone: add Z for UTC, or an offset such as +01:00"
         )
-    return _whole(found)
+    try:
+        return _whole(found)
+    except OverflowError as error:
+        raise _outside(text) from error
 
 
 def now() -> datetime:
@@ -65,7 +68,11 @@ def _from_now(text: str) -> datetime:
     try:
         return now() + span
     except OverflowError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} lies outside the years 1 to 9999") from error
+        raise _outside(text) from error
+
+
+def _outside(text: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{text!r} lies outside the years 1 to 9999 of UTC")
 
 
 def _whole(at: datetime) -> datetime:

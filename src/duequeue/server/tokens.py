@@ -113,6 +113,8 @@ class TokenFile:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return []
+        except (OSError, ValueError) as error:
+            raise self._refused("read", error) from error
         try:
             return msgspec.json.decode(data, type=_File).tokens
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -163,12 +165,20 @@ class TokenFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_CREAT | os.O_RDWR, MODE)
+        try:
+            name = self.path.with_name(f"{self.path.name}.lock")
+            lock = os.open(name, os.O_CREAT | os.O_RDWR, MODE)
+        except (OSError, ValueError) as error:
+            raise self._refused("written", error) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
+
+    def _refused(self, use: str, error: OSError | ValueError) -> InvalidArgument:
+        words = error.strerror if isinstance(error, OSError) else "it is not the name of a file"
+        return InvalidArgument("token-file", f"{self.path} cannot be {use}: {words}")
 
     def _replace(self, grants: list[Grant]) -> None:
         grants.sort(key=lambda grant: (grant.created_at, grant.id))

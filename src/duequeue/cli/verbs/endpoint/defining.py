@@ -83,9 +83,9 @@ def secret_in(given: argparse.Namespace) -> str | None:
     """Return the secret, if there is one."""
     if given.secret_file is None:
         return None
-    if given.secret_file == STDIN:
-        return sys.stdin.readline().strip()
     try:
+        if given.secret_file == STDIN:
+            return sys.stdin.readline().strip()
         return Path(given.secret_file).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """List the endpoints."""
-    query = "" if given.queue is None else "?" + urlencode({"queue": given.queue})
     with calls_at(place_of(given)) as call:
+        query = "" if given.queue is None else "?" + urlencode({"queue": given.queue})
         found = call("GET", f"/v1/endpoints{query}")["endpoints"]
     Output(given).items(found, COLUMNS, key="id")
     return ExitCode.DONE

@@ -24,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Remove the endpoint."""
-    output, path = Output(given), path_of("v1", "endpoints", given.id)
+    output = Output(given)
     with calls_at(place_of(given)) as call:
+        path = path_of("v1", "endpoints", given.id)
         found = call("GET", path)
         done = "would be removed" if given.dry_run else "removed"
         question = f"Remove the endpoint {given.id!r} of the queue {found['queue']!r}?"
