@@ -45,6 +45,13 @@ def hang(delivery: Delivery[Any]) -> None:
     threading.Event().wait()
 
 
+def die_of_one(delivery: Delivery[Any]) -> None:
+    """End the process if this is the deadly message."""
+    say("begun", delivery.key, os.getpid())
+    if delivery.key == "deadly":
+        os._exit(137)
+
+
 async def hang_async(delivery: AsyncDelivery[Any]) -> None:
     """Never end, but let oneself be cancelled."""
     say("begun", delivery.key, os.getpid())

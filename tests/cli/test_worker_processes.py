@@ -37,6 +37,26 @@ def test_a_process_that_is_killed_is_replaced(url: str, orders: Queue[Any]) -> N
     assert stats.leased <= 2
 
 
+@pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
+def test_a_message_that_kills_its_processes_buries_no_other_one(
+    url: str, orders: Queue[Any]
+) -> None:
+    keys = [f"good-{n:02}" for n in range(40)]
+    orders.offer_batch([Message(key, 1) for key in [*keys[:15], "deadly", *keys[15:]]])
+    limits = ("--max-attempts", "3", "--lease", "1s", "--processes", "2")
+    with Worker("die_of_one", url, *limits) as worker:
+        died = worker.await_lines("begun deadly", 3)
+        worker.await_lines("duequeue: process", 1)
+        until(lambda: orders.stats().total == 0)
+        worker.send(SIGTERM)
+        _, printed = worker.end()
+    (buried,) = orders.buried(10)
+    assert (buried.key, buried.attempts) == ("deadly", 3)
+    assert "its process died while it was handled" in buried.reason
+    assert len({pid for *_, pid in died}) == 3
+    assert all(f"begun {key} " in printed for key in keys)
+
+
 @pytest.mark.parametrize("number", [SIGTERM, SIGINT])
 def test_a_signal_to_everybody_stops_in_good_order(
     url: str, orders: Queue[Any], tmp_path: Path, number: Any
