@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from duequeue import Message, Outcome, Queue
 from duequeue.pipeline import Delivered, deliver
-from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.results_folder import ResultsFolder
 from tests.fixtures.stores import on_redis_too
 from tests.spark.frames import PAST
@@ -150,7 +149,7 @@ def test_two_runs_do_not_write_into_one_folder_at_once(
     fill(url, "mails", 1)
     first = ResultsFolder(spark, tmp_path / "sent")
     with (
-        first.written_by(Checkpoint(spark, tmp_path / "checkpoint")),
+        first.locked(),
         pytest.raises(ValueError, match="another process is writing into folder"),
     ):
         run("mails", "checkpoint")

@@ -64,6 +64,12 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="run until Ctrl-C, instead of until no message is due",
     )
+    parser.add_argument(
+        "--reset-checkpoint",
+        action="store_true",
+        help="begin a new checkpoint after the last batch of the results, if the old one is "
+        "damaged or lost; messages that were not acked come again",
+    )
     add_master(parser)
     parser.set_defaults(run=start)
 
@@ -91,6 +97,7 @@ def run(given: argparse.Namespace, handler: "Handler", job: Running) -> str:
         batch=given.batch,
         max_attempts=given.max_attempts,
         forever=given.forever,
+        reset_checkpoint=given.reset_checkpoint,
         progress=job.progress,
         codec=given.codec,
         history=str(given.history).lower(),

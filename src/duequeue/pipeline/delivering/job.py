@@ -1,7 +1,6 @@
 """`deliver` handles messages on executors, and acks them when their micro-batch is committed."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -20,6 +19,7 @@ from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.delivering.results_folder import ResultsFolder
+from duequeue.pipeline.delivering.starting import Start
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
@@ -63,6 +63,7 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     backoff: Backoff | None = None,
     max_attempts: int | None = None,
     forever: bool = False,
+    reset_checkpoint: bool = False,
     progress: Progress | None = None,
     **options: str | int,
 ) -> Delivered:
@@ -70,22 +71,22 @@ def deliver(  # noqa: PLR0913 - all but four are optional
 
     A message that fails is released with backoff, or buried after `max_attempts`; this does not
     affect the other messages of its batch. If the job is interrupted at any point, run it again,
-    and it continues from `checkpoint`.
+    and it continues from `checkpoint`. If that is damaged or lost, `reset_checkpoint` begins a new
+    one after the last batch of the results, as the same consumer.
     """
     given = {**options, "url": absolute(url), "queue": queue, "payloadType": "binary"}
     parsed = parse(given)
     _check(parsed, batch, max_attempts)
     OpenBulk(parsed, FIRST_CONTACT).close()  # raises at once if the database cannot be reached
-    kept = Checkpoint(spark, checkpoint)
-    kept.repair()
     handling = Handling(handler, parsed, Rules(backoff or Backoff(), max_attempts), batch)
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
+    kept = Checkpoint(spark, checkpoint)
     folder = ResultsFolder(spark, results) if isinstance(results, str | Path) else None
-    target = results if isinstance(results, ToQueue) else folder
-    with folder.written_by(kept) if folder else nullcontext():
+    target = _parsed(results, parsed) if isinstance(results, ToQueue) else None
+    with Start(kept, folder, target).begun(parsed, reset=reset_checkpoint):
         given["consumerId"] = parsed.consumer_id or kept.consumer()
         handled = handled_frame(_messages(spark, given, parsed), handling)
-        writer = _writer(handled, target, parsed)
+        writer = _writer(handled, folder or target, parsed)
         reporter.step(f"delivering {queue}")
         run_query(
             spark,
@@ -137,22 +138,26 @@ def _messages(spark: SparkSession, given: Mapping[str, str | int], parsed: Optio
     return spark.readStream.format(DueQueueSource.name()).options(**given).schema(schema).load()
 
 
+def _parsed(results: ToQueue, reading: Options) -> Options:
+    target = parse({"url": absolute(results.url), "queue": results.queue})
+    if (target.url, target.kind) == (reading.url, reading.kind):
+        raise InvalidArgument(
+            "results", "must not go to the queue that is read, because the job would never end"
+        )
+    return target
+
+
 def _writer(
-    handled: DataFrame, results: ResultsFolder | ToQueue | None, parsed: Options
+    handled: DataFrame, results: ResultsFolder | Options | None, parsed: Options
 ) -> DataStreamWriter:
     if results is None:
         return handled.writeStream.format("noop")
-    if isinstance(results, ToQueue):
-        given = {"url": absolute(results.url), "queue": results.queue}
-        target = parse(given)
-        if (target.url, target.kind) == (parsed.url, parsed.kind):
-            raise InvalidArgument(
-                "results", "must not go to the queue that is read, because the job would never end"
-            )
+    if isinstance(results, Options):
         messages = handled.where("result IS NOT NULL").select(
             "key", F.col("result").alias("payload"), F.current_timestamp().alias("due_at")
         )
-        return messages.writeStream.format(DueQueueSource.name()).options(**given)
+        place = {"url": results.url, "queue": results.queue}
+        return messages.writeStream.format(DueQueueSource.name()).options(**place)
     if parsed.codec != "bytes":
         handled = handled.withColumn("payload", F.col("payload").cast("string"))
     return results.writer(handled)
