@@ -51,7 +51,8 @@ class History:
     From `unseen_since` on there were polls whose answers nobody saw, and which may have leased any
     message. From `given_back_since` on there were consumers, which may lease a message and give it
     back before anybody sees it. A poll that its caller gave up does so, too: `given_up` says when
-    each of these began, and what its clock may have read.
+    each of these began, and what its clock may have read. `ahead` says when each consumer began,
+    and how far its clock may be ahead of the instants in the logs, in microseconds.
     """
 
     queue: str
@@ -59,6 +60,7 @@ class History:
     unseen_since: int = FOREVER
     given_back_since: int = FOREVER
     given_up: list[tuple[int, int]] = field(default_factory=list)
+    ahead: list[tuple[int, int]] = field(default_factory=list)
     crashes: list[Window] = field(default_factory=list)
     consumers: dict[tuple[str, str], Made] = field(default_factory=dict)
     deliveries: dict[str, Delivered] = field(default_factory=dict)
@@ -103,6 +105,9 @@ def _add(history: History, made: Made, logs: Logs) -> None:
         case "consume":
             history.given_back_since = min(history.given_back_since, made.began)
             history.unseen_since = min(history.unseen_since, *_mishaps(made, logs), FOREVER)
+            if made.call.facts.get("clock_runs"):
+                forwards = sum(move for move in _moves(made, logs) if move > 0)
+                history.ahead.append((made.began, (made.clock_low + forwards) * 1000 - made.began))
         case "run":
             _add_run(history, made, logs)
         case _:

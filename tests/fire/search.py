@@ -144,13 +144,19 @@ class Search:
         return useful and self.history.given_back_since < operation.ended
 
     def _was_given_back(self, stored: Stored, until: int) -> bool:
-        """Return whether a poll that was given up may have leased a message whose lease had ended.
+        """Return whether somebody may have leased a message whose lease had ended, unseen.
 
         A clock that is behind then meets a message without a lease, although the lease has not
         ended yet by this clock.
         """
-        polls = self.history.given_up
-        return any(began < until and stored.until <= clock for began, clock in polls)
+        by_poll = (
+            began < until and stored.until <= clock for began, clock in self.history.given_up
+        )
+        by_consumer = (
+            began < until and stored.until <= (until + ahead) // 1000
+            for began, ahead in self.history.ahead
+        )
+        return any(by_poll) or any(by_consumer)
 
     def _claimed(self, stored: Stored, operation: Operation) -> Iterator[Stored]:
         delivered = operation.delivered
