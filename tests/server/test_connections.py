@@ -1,5 +1,6 @@
 """Connections that are of no use to anybody are closed, and there are never too many of them."""
 
+import gc
 import logging
 import resource
 import socket
@@ -14,7 +15,7 @@ import pytest
 
 from duequeue.contract.stage import until
 from duequeue.server import app_for, running
-from duequeue.server.connections import Connections, _address_of
+from duequeue.server.connections import Connections, CountedProtocol, _address_of
 from duequeue.server.limits import Limits
 from tests.server.attacks import HEAD, MEGABYTE, ask, connect, received, status
 from tests.server.command import ServeProcess, serving
@@ -142,3 +143,28 @@ def said(server: ServeProcess, words: str) -> bool:
     """Wait until a line of the log has these words."""
     assert server.process.stdout is not None
     return any(words in line for line in server.process.stdout)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        HEAD + b"Connection: close\r\n\r\n",
+        b"GET /" + b"x" * 10_000,
+        HEAD + b"a: b\r\n" * 300,
+        b"not HTTP at all\r\n\r\n",
+    ],
+    ids=["answered", "long url", "many fields", "not HTTP"],
+)
+def test_a_closed_connection_leaves_no_garbage(hasty: Served, request_: bytes) -> None:
+    """A server collects garbage seldom, so what has come must not be held by a cycle."""
+    until(lambda: open_at(hasty) == 0)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            with connect(hasty.port) as connection:
+                connection.sendall(request_)
+                received(connection)
+        until(lambda: not any(isinstance(each, CountedProtocol) for each in gc.get_objects()))
+    finally:
+        gc.enable()

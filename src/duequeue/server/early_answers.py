@@ -20,6 +20,11 @@ class ClosingProtocol(LimitedProtocol):
         self._ends_early = False
         self._is_stopping = False
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hold nothing any more; the app refers to this."""
+        super().connection_lost(exc)
+        del self.app
+
     def shutdown(self) -> None:
         """Close as soon as the answer has ended, because the server stops."""
         self._is_stopping = True

@@ -66,9 +66,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(problem)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Hold nothing any more."""
+        """Hold nothing any more, not even by a cycle, because garbage is collected seldom."""
         self._hold(0)
         super().connection_lost(exc)
+        self.pipeline.clear()
+        self._problem = None
 
     def on_message_begin(self) -> None:
         """Begin to count the fields of a head; a mere line break would not end an idle time."""
@@ -158,6 +160,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _refuse(self, problem: Problem) -> None:
         """Answer with a problem and close, unless the answer to another request is under way."""
         self._is_last = True
+        problem.__traceback__ = None  # whose frames hold what has come, and the problem itself
         is_answering = not getattr(self.cycle, "response_complete", True)
         if is_answering and (self.cycle.response_started or self.pipeline):
             self.transport.abort()
