@@ -11,5 +11,5 @@ def suggestion(name: str, known: Collection[str]) -> str:
 
 
 def advice(name: str, known: Collection[str]) -> str:
-    """Return the same, or all known names if none is similar."""
-    return suggestion(name, known) or f"known are: {', '.join(sorted(known))}"
+    """Return the same, or all known names, in their order, if none is similar."""
+    return suggestion(name, known) or f"known are: {', '.join(known)}"

@@ -111,7 +111,7 @@ class Exchange:
         known = self.match.route.query_names
         for name, _ in pairs:
             if name not in known:
-                hint = advice(name, known) if known else "it has none"
+                hint = advice(name, sorted(known)) if known else "it has none"
                 raise invalid(name[:100], f"{name[:100]!r} is not a parameter of this path; {hint}")
         found = dict(pairs)
         if len(found) < len(pairs):

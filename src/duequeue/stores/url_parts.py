@@ -41,4 +41,6 @@ def refuse_unknown_options(options: Mapping[str, str], known: AbstractSet[str]) 
     may_show = not any("@" in name + value for name, value in options.items())
     for name in options.keys() - known:
         shown = f" {name!r}" if may_show else ""
-        raise InvalidArgument("url", f"has the unknown option{shown}; {advice(name, known)}")
+        raise InvalidArgument(
+            "url", f"has the unknown option{shown}; {advice(name, sorted(known))}"
+        )
