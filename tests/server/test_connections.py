@@ -149,11 +149,12 @@ def said(server: ServeProcess, words: str) -> bool:
     "request_",
     [
         HEAD + b"Connection: close\r\n\r\n",
+        UNFINISHED["length"] + b"x",
         b"GET /" + b"x" * 10_000,
         HEAD + b"a: b\r\n" * 300,
         b"not HTTP at all\r\n\r\n",
     ],
-    ids=["answered", "long url", "many fields", "not HTTP"],
+    ids=["answered", "unfinished", "long url", "many fields", "not HTTP"],
 )
 def test_a_closed_connection_leaves_no_garbage(hasty: Served, request_: bytes) -> None:
     """A server collects garbage seldom, so what has come must not be held by a cycle."""

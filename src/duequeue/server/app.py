@@ -197,6 +197,7 @@ class Service:
             await self._refuse(exchange, stopping())
         except Exception as error:  # noqa: BLE001 - every error is an answer
             await self._refuse(exchange, error)
+            error.__traceback__ = None  # whose frames may hold the error and the request
         finally:
             for queue in exchange.used:
                 queue.users -= 1
