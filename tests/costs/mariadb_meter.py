@@ -4,7 +4,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -34,6 +34,7 @@ class MariadbMeter:
         self._server_url = url
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
+        self._exits = ExitStack()
         self.commands = 0
         login, port = parts.netloc.rpartition("@")[0], self._listener.getsockname()[1]
         self.url = urlunsplit(
@@ -55,9 +56,12 @@ class MariadbMeter:
 
     def __enter__(self) -> Self:
         _start(self._accept)
+        # The server counts the end of a connection some time later, so only one is used.
+        self._cursor = self._exits.enter_context(connected(self._server_url))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._exits.close()
         for each in self._sockets:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -69,9 +73,8 @@ class MariadbMeter:
         return self._status() - before
 
     def _status(self) -> Counter[str]:
-        with connected(self._server_url) as cursor:
-            cursor.execute(STATUS)
-            return Counter({str(name): int(value) for name, value in cursor.fetchall()})
+        self._cursor.execute(STATUS)
+        return Counter({str(name): int(value) for name, value in self._cursor.fetchall()})
 
     def _accept(self) -> None:
         parts = urlsplit(self._server_url)
