@@ -14,6 +14,7 @@ from duequeue.errors import InvalidArgument, PayloadTooLarge, StoreError
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.port.store import Record
 from duequeue.server import app_for
+from duequeue.server.failures import traceback_of
 from tests.server.served import Served, served
 
 SECRET = "a secret of a bug"
@@ -69,6 +70,12 @@ def test_a_mistake_of_ours_is_not_the_clients(
     assert "test_failures.py" in record.message
     assert kind.__name__ in record.message
     assert SECRET not in answer.text + caplog.text
+
+
+def test_an_error_that_is_its_own_cause_is_logged_once() -> None:
+    error, other = ValueError(SECRET), KeyError(SECRET)
+    error.__cause__, other.__cause__ = other, error
+    assert traceback_of(error).splitlines()[1::2] == ["KeyError", "ValueError"]
 
 
 def test_a_stream_that_fails_says_how_far_it_came() -> None:

@@ -5,9 +5,11 @@ from traceback import format_tb
 
 def traceback_of(error: BaseException) -> str:
     """Return the traceback of an error and of what caused it, without their texts."""
-    causes = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:  # a cause may lead back to its error
         causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     return "".join(_one(each) for each in reversed(causes))
 
 
