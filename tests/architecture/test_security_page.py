@@ -178,6 +178,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
         f"{MISSING}::test_only_an_offer_makes_a_queue",
         f"{MISSING}::test_a_server_that_makes_no_queue_says_which_is_meant",
         f"{MISSING}::test_a_server_that_makes_no_queue_serves_what_there_is",
+        f"{MISSING}::test_an_endpoint_needs_its_queue_on_a_server_that_makes_none",
     ),
     "The server has a limit of open queues": (
         f"{MISSING}::test_one_token_does_not_close_the_queues_of_others",

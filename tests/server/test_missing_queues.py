@@ -97,6 +97,18 @@ def test_a_server_that_makes_no_queue_serves_what_there_is(strict: Served) -> No
         assert queues_of(http) == {"orders"}
 
 
+def test_an_endpoint_needs_its_queue_on_a_server_that_makes_none(strict: Served) -> None:
+    receiver = "https://shop.example.com/callbacks"
+    with strict.client() as http:
+        answer = http.put("/v1/endpoints/e", json={"queue": "oders", "url": receiver})
+        assert (answer.status_code, answer.json()["argument"]) == (NOT_FOUND, "queue")
+        other = {"queue": "orders", "type": "text", "url": receiver}
+        answer = http.put("/v1/endpoints/e", json=other)
+        assert (answer.status_code, answer.json()["argument"]) == (NOT_FOUND, "type")
+        definition = {"queue": "orders", "url": receiver}
+        assert http.put("/v1/endpoints/e", json=definition).status_code == OK
+
+
 def test_a_client_in_python_hears_it_too(strict: Served) -> None:
     with pytest.raises(DueQueueError, match="did you mean 'orders'"):
         Queue.open(strict.url, "oders")

@@ -102,8 +102,8 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
         "--create",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="let offers and crons make queues that do not exist; with --no-create, all requests "
-        "about such queues are refused (default: --create)",
+        help="let offers, crons and endpoints make queues that do not exist; with --no-create, all "
+        "requests about such queues are refused (default: --create)",
     )
 
 

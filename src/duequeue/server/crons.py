@@ -35,7 +35,7 @@ async def put(exchange: Exchange) -> None:
     if exchange.service.is_own(definition.queue):
         raise invalid("queue", "this queue belongs to the server itself")
     name = exchange.path["name"]
-    await exchange.use(definition.queue)  # which refuses it if the server makes no queues
+    await exchange.check_queue(definition.queue)
     try:
         await exchange.service.crons.define(name, definition)
     except (InvalidArgument, InvalidType) as error:

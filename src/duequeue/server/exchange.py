@@ -184,6 +184,12 @@ class Exchange:
         self.used.append(found)
         return found
 
+    async def check_queue(self, name: str, type_name: str = JSON_TYPE) -> None:
+        """Raise if a queue does not exist and this server creates none."""
+        queues = self.service.queues
+        if not (queues.settings.create or await queues.knows(name, type_name)):
+            raise await self._no_queue(name, type_name)
+
     @asynccontextmanager
     async def looking(self) -> AsyncIterator["OpenQueue"]:
         """Wait for a turn to read the queue of the path; see `reads.py`."""
