@@ -186,6 +186,19 @@ def test_a_unix_socket_is_for_its_owner_and_is_removed_at_the_end(tmp_path: Path
     assert not path.exists()
 
 
+def test_dev_needs_no_token_on_a_unix_socket(tmp_path: Path) -> None:
+    server = OnSocket(tmp_path / "due.sock", "--dev")
+    try:
+        assert stat.S_IMODE(server.path.stat().st_mode) == 0o600
+        with server.client() as http:
+            assert http.put(PUT).status_code == 200
+            page = {"Origin": "http://localhost:3000"}
+            assert http.put(PUT, headers=page).status_code == 403
+    finally:
+        server.kill()
+        server.rest()
+
+
 def test_a_unix_socket_with_tokens_needs_them(tmp_path: Path) -> None:
     file = str(tmp_path / "tokens.json")
     run("token", "create", "--token-file", file, "--scope", "admin")

@@ -36,9 +36,10 @@ def access_for(given: argparse.Namespace, host: str, port: int) -> tuple[Access,
         return _with_file(given.token_file), []
     if given.dev:
         token, grant = new_token([Scope.ADMIN], datetime.now(UTC), name="dev")
-        is_open = host in LOOPBACK
-        warnings = [paint(OPEN, "31")] if is_open and given.socket is None else []
-        return Access(KnownTokens([grant]), required=not is_open), [f"token: {token}", *warnings]
+        is_open, on_socket = host in LOOPBACK, given.socket is not None
+        warnings = [paint(OPEN, "31")] if is_open and not on_socket else []
+        access = Access(KnownTokens([grant]), required=not is_open, trusted=on_socket)
+        return access, [f"token: {token}", *warnings]
     if given.socket is not None:  # only its owner can connect to it
         return Access(None, required=False, trusted=True), []
     return _with_own_token(port)
