@@ -42,7 +42,7 @@ def _store_lines(service: "Service") -> Iterator[str]:
     yield from gauge("duequeue_store_available", "1, or 0 in an outage.", [({}, available)])
     yield from counter(
         "duequeue_store_failures_total",
-        "Tries of calls that failed because the store was unavailable or busy.",
+        "Tries of calls that failed because the store was unavailable.",
         [({}, contact.failures)],
     )
 
