@@ -221,6 +221,20 @@ def test_a_unix_socket_of_a_killed_server_is_taken_over(tmp_path: Path) -> None:
     server.rest()
 
 
+def test_dev_takes_the_token_that_clients_find_from_a_server_without_dev(tmp_path: Path) -> None:
+    port = free_port()
+    with serving("--no-push", folder=tmp_path, port=port):
+        pass
+    with (
+        serving("--dev", "--no-push", folder=tmp_path, port=port) as server,
+        Queue.open(server.url, "q") as queue,
+    ):
+        queue.offer("a", 1)
+        assert run("ls", "--queue", "q", "--quiet", url=server.url).stdout == "a\n"
+        with pytest.raises(StoreError, match="not known here"):
+            Queue.open(server.url, "q", token="dq_another")  # noqa: S106 - not a real one
+
+
 def test_a_unix_socket_excludes_a_host_and_a_port(tmp_path: Path) -> None:
     assert "exclude each other" in refused_socket(tmp_path / "s", "--host", "127.0.0.1")
     assert "--port" in refused_socket(tmp_path / "s", "--port", "1")

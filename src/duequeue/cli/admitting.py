@@ -5,9 +5,16 @@ from datetime import UTC, datetime
 
 from duequeue.cli.output import paint
 from duequeue.errors import InvalidArgument
-from duequeue.process.own_token import LOOPBACK, keep_own_token, own_token_file
+from duequeue.process.own_token import LOOPBACK, find_own_token, keep_own_token, own_token_file
 from duequeue.server.access import Access
-from duequeue.server.tokens import KnownTokens, Scope, TokenFile, known_grant, new_token
+from duequeue.server.tokens import (
+    Grant,
+    KnownTokens,
+    Scope,
+    TokenFile,
+    known_grant,
+    new_token,
+)
 
 OPEN = (
     "open to every program and user of this machine, and to every client of a proxy in front of "
@@ -35,14 +42,22 @@ def access_for(given: argparse.Namespace, host: str, port: int) -> tuple[Access,
     if given.token_file is not None:
         return _with_file(given.token_file), []
     if given.dev:
-        token, grant = new_token([Scope.ADMIN], datetime.now(UTC), name="dev")
+        token, grants = _development_tokens(host, port)
         is_open, on_socket = host in LOOPBACK, given.socket is not None
         warnings = [paint(OPEN, "31")] if is_open and not on_socket else []
-        access = Access(KnownTokens([grant]), required=not is_open, trusted=on_socket)
+        access = Access(KnownTokens(grants), required=not is_open, trusted=on_socket)
         return access, [f"token: {token}", *warnings]
     if given.socket is not None:  # only its owner can connect to it
         return Access(None, required=False, trusted=True), []
     return _with_own_token(port)
+
+
+def _development_tokens(host: str, port: int) -> tuple[str, list[Grant]]:
+    """Return a new token, and what it and the token that clients of this user send here grant."""
+    now = datetime.now(UTC)
+    token, grant = new_token([Scope.ADMIN], now, name="dev")
+    kept = known_grant(find_own_token(host, port) or "", now)  # of a server that had no --dev
+    return token, [grant] if kept is None else [grant, kept]
 
 
 def _with_file(path: str) -> Access:
