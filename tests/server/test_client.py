@@ -149,7 +149,7 @@ def test_a_token_is_needed_and_its_scopes_count(tmp_path: Path) -> None:
         given[scope], grant = new_token([scope], datetime.now(UTC), prefix="orders")
         tokens.add(grant)
     with served(app_for("memory:client", token_file=tokens.path)) as server:
-        with pytest.raises(StoreError, match=r"401.*pass a valid token="):
+        with pytest.raises(StoreError, match=r"401.*pass a valid token=, or set DUEQUEUE_TOKEN"):
             Queue.open(server.url, "orders")
         with pytest.raises(StoreError, match="403"):
             Queue.open(server.url, "others", token=given[Scope.ADMIN])

@@ -21,6 +21,9 @@ OPEN = (
     "it: use --dev only for development"
 )
 
+# Who is refused need not learn the path, which names an account of this machine.
+IN_A_FILE = "; when this server started, it printed the name of the file that holds one"
+
 
 def checked_host(given: argparse.Namespace) -> str:
     """Return the address to listen on, which must fit the other arguments."""
@@ -83,4 +86,4 @@ def _with_own_token(port: int) -> tuple[Access, list[str]]:
             text=f"there is no token in {path}: delete it, and the next start makes a new one",
         )
     notice = f"token in {path}; commands and Python clients of this user find it by themselves"
-    return Access(KnownTokens([grant]), required=True), [notice]
+    return Access(KnownTokens([grant]), required=True, hint=IN_A_FILE), [notice]

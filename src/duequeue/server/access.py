@@ -26,22 +26,28 @@ class Access:
     """Checks the token of each request; without tokens, only this machine may call.
 
     `required` says whether a request without a token is refused, and `trusted` whether somebody
-    else has already checked such requests.
+    else has already checked such requests. `hint` tells the refused where to find a token.
     """
 
     def __init__(
-        self, tokens: TokenFile | KnownTokens | None, *, required: bool, trusted: bool = False
+        self,
+        tokens: TokenFile | KnownTokens | None,
+        *,
+        required: bool,
+        trusted: bool = False,
+        hint: str = "",
     ) -> None:
         self._tokens = tokens
         self._required = required
         self._trusted = trusted
+        self._hint = hint
 
     def grant_for(self, method: str, headers: Mapping[bytes, bytes], client: str | None) -> Grant:
         """Return what the sender of a request may do, or raise; `client` is its address."""
         given = headers.get(b"authorization")
         if given is None or self._tokens is None:
             if self._required:
-                raise unauthorized("send a token, as in `Authorization: Bearer dq_…`")
+                raise unauthorized(f"send a token, as in `Authorization: Bearer dq_…`{self._hint}")
             if not self._trusted:
                 _refuse_other_machines(headers, client)
                 _refuse_web_pages(headers)

@@ -16,6 +16,7 @@ from duequeue.errors import (
     StoreUnavailable,
 )
 from duequeue.process.contact import one_line
+from duequeue.stores.http.address import TOKEN_VARIABLE
 
 T = TypeVar("T")
 
@@ -79,5 +80,5 @@ def _refusal(status: int, body: bytes, address: str) -> DueQueueError:
     if not problem.type.startswith("urn:duequeue:"):
         words += _ANOTHER_SERVER
     elif status == 401:  # noqa: PLR2004 - a status
-        words += "; pass a valid token="
+        words += f"; pass a valid token=, or set {TOKEN_VARIABLE}"
     return StoreError(words)
