@@ -241,7 +241,7 @@ def test_dev_takes_the_token_that_clients_find_from_a_server_without_dev(tmp_pat
 def test_a_unix_socket_excludes_a_host_and_a_port(tmp_path: Path) -> None:
     assert "exclude each other" in refused_socket(tmp_path / "s", "--host", "127.0.0.1")
     assert "--port" in refused_socket(tmp_path / "s", "--port", "1")
-    assert "cannot listen" in refused_socket(tmp_path / "not there" / "s")
+    assert "its folder does not exist" in refused_socket(tmp_path / "not there" / "s")
 
 
 def refused_socket(path: Path, *arguments: str) -> str:

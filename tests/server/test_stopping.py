@@ -227,4 +227,13 @@ def test_a_password_is_not_printed(tmp_path: Path) -> None:
 
 def test_a_port_in_use_is_named(tmp_path: Path, server: Served) -> None:
     said = refused("--port", str(server.port), folder=tmp_path)
-    assert f"cannot listen at 127.0.0.1:{server.port}" in said
+    assert said == (
+        f"duequeue: port: cannot listen at 127.0.0.1:{server.port}: Address already in use; "
+        "stop the program that listens there, or choose another port\n"
+    )
+
+
+def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
+    said = refused("--dev", "--host", "192.0.2.1", folder=tmp_path)  # a net that nobody has
+    assert said.startswith("duequeue: host: cannot listen at 192.0.2.1:")
+    assert said.endswith("; name an address of this machine\n")

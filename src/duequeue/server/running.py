@@ -5,6 +5,7 @@ uvicorn by itself would wait for open long polls before it informs the app that 
 """
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -27,6 +28,10 @@ from duequeue.server.slow_clients import protocol_with
 KEEP_ALIVE_SECONDS = 75
 GRACE_SECONDS = 10
 STOPPING = "the server is not ready any more, and closes in %g s; a second signal ends it at once"
+_PLACES = {
+    errno.EADDRINUSE: ("port", "stop the program that listens there, or choose another port"),
+    errno.EACCES: ("port", "choose a port from 1024 on"),
+}
 
 logger = logging.getLogger("duequeue.server")
 
@@ -130,9 +135,14 @@ def listening_socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise InvalidArgument(
-            "port", text=f"port: cannot listen at {host}:{port}: {error.strerror}"
-        ) from error
+        raise _refused_place(error, host, port) from error
+
+
+def _refused_place(error: OSError, host: str, port: int) -> InvalidArgument:
+    """Return the error about the argument that is to blame."""
+    name, advice = _PLACES.get(error.errno or 0, ("host", "name an address of this machine"))
+    words = (error.strerror or str(error)).partition(" (")[0]  # the rest repeats the place
+    return InvalidArgument(name, text=f"{name}: cannot listen at {host}:{port}: {words}; {advice}")
 
 
 def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:

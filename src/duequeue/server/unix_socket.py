@@ -21,6 +21,8 @@ def listening_unix_socket(path: str, mode: int) -> Iterator[socket.socket]:
             _bind(listener, path, mode)
         except OSError as error:
             words = error.strerror or error  # a path may be too long, and then there is no number
+            if isinstance(error, FileNotFoundError):
+                words = "its folder does not exist; make it first"
             raise InvalidArgument(
                 "socket", text=f"socket: cannot listen at {path}: {words}"
             ) from error
