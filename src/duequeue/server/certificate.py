@@ -58,9 +58,12 @@ class Certificate:
             # Without a password, OpenSSL would ask for that of an encrypted key on the terminal.
             context.load_cert_chain(self.file, self.key_file, password=lambda: "")
         except OSError as error:
-            is_other = isinstance(error, ssl.SSLError)
-            words = "they are not a certificate and its private key" if is_other else error.strerror
-            raise InvalidArgument(
-                "tls-cert", f"{self.file} and tls-key {self.key_file} cannot be used: {words}"
-            ) from error
+            words = f"{self.file} and tls-key {self.key_file} cannot be used: {self._fault(error)}"
+            raise InvalidArgument("tls-cert", words) from error
         return context
+
+    def _fault(self, error: OSError) -> str:
+        if isinstance(error, ssl.SSLError):
+            return "they are not a certificate and its private key"
+        missing = [each for each in (self.file, self.key_file) if not Path(each).exists()]
+        return f"No such file: {missing[0]}" if missing else error.strerror or str(error)
