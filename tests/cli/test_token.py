@@ -56,6 +56,17 @@ def test_create_list_and_revoke(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert first.id in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("lasts", ["999999999d", "-999999999d"])
+def test_an_end_that_no_token_can_have_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lasts: str
+) -> None:
+    file = tmp_path / "tokens.json"
+    place = ["--token-file", str(file), "--scope", "admin"]
+    assert main(["token", "create", *place, f"--expires={lasts}"]) == 1
+    assert capsys.readouterr().err.startswith("duequeue: --expires must ")
+    assert not file.exists()
+
+
 def test_create_asks_for_the_scope(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from duequeue.cli.durations import duration
@@ -86,7 +86,7 @@ def create(given: argparse.Namespace) -> int:
 
     now = datetime.now(UTC)
     scopes = [read_scope(each) for each in given.scope or _asked_scopes()]
-    expires_at = None if given.expires is None else now + given.expires
+    expires_at = None if given.expires is None else _end(now, given.expires)
     token, grant = new_token(
         scopes, now, name=given.name, prefix=given.prefix, expires_at=expires_at
     )
@@ -95,6 +95,13 @@ def create(given: argparse.Namespace) -> int:
     if expires_at is None:
         print("this token never expires; --expires 90d gives it an end", file=sys.stderr)
     return 0
+
+
+def _end(now: datetime, lasts: timedelta) -> datetime:
+    try:
+        return now + lasts
+    except OverflowError:
+        raise InvalidArgument("--expires", "must lie in the years 1 to 9999 of UTC") from None
 
 
 def _asked_scopes() -> list[str]:
