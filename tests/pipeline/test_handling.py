@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from duequeue import Backoff, Bury, ManualClock, Queue, Retry
+from duequeue import Backoff, Bury, InvalidType, ManualClock, Queue, Retry
 from duequeue.pipeline.delivering.handling import (
     Handling,
     Received,
@@ -84,7 +84,7 @@ def test_what_cannot_be_decoded_is_not_handed_over() -> None:
 @pytest.mark.parametrize("returned", [[], [1, 2, 3], "ab"])
 def test_one_result_for_each_message(returned: Any) -> None:
     outcomes = outcomes_of(lambda _: returned, received(1, 2))
-    assert [type(outcome) for outcome in outcomes] == [TypeError, TypeError]
+    assert [type(outcome) for outcome in outcomes] == [InvalidType, InvalidType]
 
 
 def test_a_result_that_is_no_json_fails_its_message() -> None:
