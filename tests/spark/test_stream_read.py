@@ -322,7 +322,9 @@ def test_a_sink_may_skip_what_it_wrote_before_a_crash(
 def test_wrong_options(spark: SparkSession, url: str, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="did you mean 'maxMessagesPerTrigger'"):
         stream(spark, url, maxMessagesTrigger="5")
-    with pytest.raises(PySparkException, match="option 'lease': lease must be at least one millisecond"):
+    with pytest.raises(
+        PySparkException, match="option 'lease': lease must be at least one millisecond"
+    ):
         stream(spark, url, lease="0s")
 
 

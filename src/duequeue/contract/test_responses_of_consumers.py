@@ -11,6 +11,7 @@ from duequeue import (
     Backoff,
     Bury,
     Handled,
+    InvalidType,
     ManualClock,
     Message,
     NotAnswered,
@@ -149,7 +150,7 @@ def test_what_cannot_be_encoded_counts_as_a_failure(
         queue.response("a", PATIENCE)
     assert "response to 'a' cannot be encoded" in caplog.text
     (handled,) = [event for event in events if isinstance(event, Handled)]
-    assert (handled.outcome, type(handled.error)) == ("buried", TypeError)
+    assert (handled.outcome, type(handled.error)) == ("buried", InvalidType)
 
 
 def test_an_answer_is_reported_as_an_ack(queue: QueueFace, consume: Consume) -> None:
@@ -175,10 +176,10 @@ def test_large_answers_are_settled_together(queue: QueueFace, consume: Consume) 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"respond": 1}, TypeError, "respond"),
+        ({"respond": 1}, InvalidType, "respond"),
         ({"respond": True, "keep": timedelta(0)}, ValueError, "keep"),
         ({"respond": True, "keep": 8 * DAY}, ValueError, "keep must be at most 7 days"),
-        ({"respond": True, "keep": 60}, TypeError, "keep"),
+        ({"respond": True, "keep": 60}, InvalidType, "keep"),
     ],
 )
 def test_bad_options(
