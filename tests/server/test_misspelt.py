@@ -41,6 +41,11 @@ def test_a_part_of_the_path_is_not_a_parameter_of_the_query(
         assert (answer.status_code, answer.json()["argument"]) == (REFUSED, name), answer.text
 
 
+def test_a_parameter_that_is_given_twice_is_the_one_that_is_named(http: httpx.Client) -> None:
+    answer = http.get("/v1/queues/x/messages?limit=1&type=json&type=text")
+    assert (answer.status_code, answer.json()["argument"]) == (REFUSED, "type"), answer.text
+
+
 @pytest.mark.parametrize("route", ROUTES_WITHOUT_BODY, ids=named)
 def test_every_route_without_a_body_refuses_one(http: httpx.Client, route: Route) -> None:
     for body in (b'{"dry_run": true}', b"{}" * 100_000, b"1"):

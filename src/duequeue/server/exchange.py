@@ -109,13 +109,14 @@ class Exchange:
         except ValueError:
             raise malformed("the query is not valid UTF-8") from None
         known = self.match.route.query_names
-        for name, _ in pairs:
+        found = dict[str, str]()
+        for name, text in pairs:
             if name not in known:
                 hint = advice(name, sorted(known)) if known else "it has none"
                 raise invalid(name[:100], f"{name[:100]!r} is not a parameter of this path; {hint}")
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise invalid(pairs[0][0], "a parameter was given twice")
+            if name in found:
+                raise invalid(name, f"{name} was given twice")
+            found[name] = text
         return found
 
     @property
