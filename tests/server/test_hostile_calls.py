@@ -13,6 +13,7 @@ from duequeue import ManualClock, Queue
 from duequeue.errors import StoreUnavailable
 from duequeue.flows.lease_tokens import HeldLease, _checksum
 from duequeue.port.forecasting import Buckets
+from duequeue.port.listing import Selection
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
 from duequeue.port.store import Lease, Record, Release
 from duequeue.server import Limits, app_for
@@ -55,6 +56,9 @@ def send(http: httpx.Client, given: Call) -> httpx.Response:
         ("release", ([Release(LEASE, NOW)],)),
         ("give_back", ([LEASE],)),
         ("history.days", ()),
+        ("claim", (-1, NOW, NOW, 1)),
+        ("count_types", ("a", -1)),
+        ("listed", (Selection(limit=-1), NOW)),
     ],
 )
 def test_arguments_of_the_port_are_checked(

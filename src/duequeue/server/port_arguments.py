@@ -21,6 +21,8 @@ _INSTANTS = ("now", "due_at", "at")
 # The ends of leases may lie beyond the calendar, but they must fit into every store.
 _ENDS = ("until", "expires_at")
 FARTHEST = 2**53
+# SQLite would take a negative limit for none.
+_COUNTS = ("limit", "most")
 
 
 def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -89,3 +91,5 @@ def _check_number(name: str, number: int) -> None:
         raise invalid(name, f"{name} must lie in the years 1 to 9999 of UTC")
     if name in _ENDS and abs(number) > FARTHEST:
         raise invalid(name, f"{name} is too large")
+    if name in _COUNTS and number < 0:
+        raise invalid(name, f"{name} must not be negative")
