@@ -149,6 +149,14 @@ def test_a_folder_that_cannot_be_written_is_named(elsewhere: Path) -> None:
     assert find_own_token("localhost", 1) is None
 
 
+def test_a_folder_relative_to_the_working_directory_is_not_used(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(elsewhere / "home"))
+    monkeypatch.setenv(FOLDER_VARIABLE, "state")
+    assert own_token_file(1).is_relative_to(elsewhere / "home")
+
+
 def test_a_token_that_was_passed_comes_first(
     own: ServeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,10 @@ FOLDER_VARIABLE = "XDG_STATE_HOME"
 
 def own_token_file(port: int) -> Path:
     """Return the file with the token of this user's server on a port of this machine."""
-    folder = os.environ.get(FOLDER_VARIABLE) or "~/.local/state"
-    return Path(folder).expanduser() / "duequeue" / f"token-{port}"
+    folder = Path(os.environ.get(FOLDER_VARIABLE, "")).expanduser()
+    if not folder.is_absolute():  # clients in other working directories would not find it
+        folder = Path("~/.local/state").expanduser()
+    return folder / "duequeue" / f"token-{port}"
 
 
 def find_own_token(host: str, port: int) -> str | None:
