@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -23,6 +23,7 @@ from duequeue.process.own_token import (
     keep_own_token,
     own_token_file,
 )
+from duequeue.server.unix_socket import OWNER_ONLY, listening_unix_socket
 from tests.cli.command import run
 from tests.fixtures.servers import free_port
 from tests.server.command import PATIENCE, ServeProcess, refused, serving
@@ -244,6 +245,27 @@ def test_dev_takes_the_token_that_clients_find_from_a_server_without_dev(tmp_pat
         assert run("ls", "--queue", "q", "--quiet", url=server.url).stdout == "a\n"
         with pytest.raises(StoreError, match="not known here"):
             Queue.open(server.url, "q", token="dq_another")
+
+
+def test_a_server_that_ends_leaves_the_unix_socket_of_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "due.sock"
+    with ExitStack() as ending:
+        listener = ending.enter_context(listening_unix_socket(str(path), OWNER_ONLY))
+        listener.close()  # as a server does that still has requests to end
+        with listening_unix_socket(str(path), OWNER_ONLY) as following:
+            ending.close()
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(path))
+            following.accept()[0].close()
+    assert not path.exists()
+
+
+def test_a_unix_socket_without_a_path_is_refused() -> None:
+    with (
+        pytest.raises(InvalidArgument, match="socket must be the path"),
+        listening_unix_socket("", OWNER_ONLY),
+    ):
+        pass
 
 
 def test_a_unix_socket_excludes_a_host_and_a_port(tmp_path: Path) -> None:
