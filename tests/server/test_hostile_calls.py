@@ -17,6 +17,7 @@ from duequeue.port.listing import Selection
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
 from duequeue.port.store import Lease, Record, Release
 from duequeue.server import Limits, app_for
+from duequeue.server.port_arguments import MOST_MESSAGES
 from duequeue.server.tokens import Scope, TokenFile, new_token
 from tests.server.served import Served, served
 
@@ -75,6 +76,16 @@ def test_a_call_may_claim_a_limited_number_of_messages(http: httpx.Client, name:
     claimed = call(http, "claim", 10**9, NOW, NOW + 1, 7, queue=name)
     assert claimed.status_code == OK
     assert len(msgspec.msgpack.decode(claimed.content)) == len(records)
+
+
+def test_a_call_may_list_a_limited_number_of_messages(http: httpx.Client, name: str) -> None:
+    for first in (0, MOST_MESSAGES // 2 + 1):
+        keys = range(first, first + MOST_MESSAGES // 2 + 1)
+        records = [Record(f"k{number}", b"1", NOW) for number in keys]
+        assert call(http, "offer", records, NOW, None, False, queue=name).status_code == OK
+    listed = call(http, "listed", Selection(limit=10**9), NOW, queue=name)
+    assert listed.status_code == OK
+    assert len(msgspec.msgpack.decode(listed.content)) == MOST_MESSAGES
 
 
 def test_a_worker_cannot_lease_what_is_due_later(tmp_path: Path, name: str) -> None:

@@ -11,6 +11,7 @@ from duequeue.headers import MAX_HEADERS_BYTES, decode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_PAYLOAD_BYTES, checked_key, checked_prefix
 from duequeue.port.forecasting import Buckets
+from duequeue.port.listing import BurialSelection, Selection
 from duequeue.port.remote import Operation
 from duequeue.port.store import Lease
 from duequeue.server.problems import invalid, too_large
@@ -32,7 +33,13 @@ def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple
         _check(name, value)
     if "limit" in checked:
         checked["limit"] = min(checked["limit"], MOST_MESSAGES)
-    return tuple(checked.values())
+    return tuple(map(_bounded, checked.values()))
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, Selection | BurialSelection):
+        return value._replace(limit=min(value.limit, MOST_MESSAGES))
+    return value
 
 
 def _check(name: str, value: Any) -> None:
