@@ -24,7 +24,8 @@ def check_read(bulk: OpenBulk, through: BatchId, queue: str) -> None:
         raise DueQueueError(
             f"the sink has skipped {released} messages of the queue {queue!r}, which are due again "
             "instead of acked: a sink skips a batch if it has one of this number from another "
-            "checkpoint, so give this stream its own output (path or txnAppId) and checkpoint"
+            "checkpoint, so give this stream its own output (path or txnAppId) and checkpoint; "
+            "and a function of foreachBatch must read its whole batch"
         )
 
 
