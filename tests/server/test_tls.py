@@ -7,8 +7,9 @@ import signal
 import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -67,6 +68,22 @@ def test_an_awaiting_client_that_trusts_the_authority(secured: Secured, name: st
             assert await delivery.ack()
 
     asyncio.run(offer_and_poll())
+
+
+def test_an_awaiting_client_is_woken_over_tls(secured: Secured, name: str) -> None:
+    async def wait_and_offer() -> None:
+        async with (
+            await AsyncQueue.open(secured.url, name, poll_interval=timedelta(hours=1)) as queue,
+            await AsyncQueue.open(secured.url, name) as other,
+        ):
+            await other.offer("later", 1, timedelta(hours=1))  # so that the queue exists
+            alerts: Any = queue._context.alerts  # noqa: SLF001 - who waits is not seen from outside
+            waiting = asyncio.create_task(queue.poll(timeout=20))
+            await asyncio.to_thread(until, lambda: alerts._call.source)  # noqa: SLF001 - likewise
+            await other.offer("a", 1)
+            assert await waiting is not None
+
+    asyncio.run(wait_and_offer())
 
 
 def test_the_environment_may_name_the_authority(

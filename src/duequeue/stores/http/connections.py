@@ -67,8 +67,10 @@ class Connections:
     def new(self) -> HTTPConnection:
         """Return a connection that connects with its first request."""
         host, port = self._address.host, self._address.port
-        if self._tls is None:
+        if self._address.scheme != "https":
             return HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+        if self._tls is None:  # an awaiting queue only waits for wake-ups here, without joining
+            self._tls = self._address.tls()
         return HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
 
     def _answers(self) -> bool:
