@@ -173,4 +173,5 @@ def test_a_closed_connection_leaves_no_garbage(hasty: Served, request_: bytes) -
 
 def is_of_hasty(thing: object) -> bool:
     """Return whether this belongs to a connection of that server; others are open meanwhile."""
-    return isinstance(thing, CountedProtocol) and thing.limits is HASTY
+    # Objects of other tests may compute their `__class__`, which isinstance would ask for.
+    return issubclass(type(thing), CountedProtocol) and thing.limits is HASTY  # type: ignore[attr-defined]
