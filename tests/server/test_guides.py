@@ -29,14 +29,25 @@ def dev_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProces
         yield server
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, dev_server: ServeProcess) -> Path:
+    """The home folder of a user whose server at the usual port has a token."""
+    home = tmp_path_factory.mktemp("home")
+    file = home / ".local" / "state" / "duequeue" / "token-8080"
+    file.parent.mkdir(parents=True)
+    file.write_text(dev_server.read_token())
+    return home
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_curl_works(page: Path, dev_server: ServeProcess) -> None:
+def test_every_curl_works(page: Path, dev_server: ServeProcess, home: Path) -> None:
     found = [block for block in _SHELL.findall(page.read_text("utf-8")) if SERVER in block]
     commands = [block for block in found if "curl" in block]
     assert commands
     script = PRELUDE + "\n".join(commands).replace(SERVER, dev_server.url)
     ended = subprocess.run(
         ["bash", "-c", script],  # noqa: S607 - wherever it is
+        env={**os.environ, "HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=60,
