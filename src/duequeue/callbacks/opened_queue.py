@@ -54,6 +54,7 @@ class OpenedQueue:
             backend,
             name,
             codec=codec,
+            lease=opening.CONSUMER_LEASE,  # which is extended, as that of a consumer
             poll_interval=settings.poll_interval,
             clock=settings.clock,
             history=history,
