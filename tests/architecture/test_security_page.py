@@ -280,6 +280,7 @@ NOT_ABOUT_DUEQUEUE = {
     "Secure the cluster as Spark's own",
     "If you do not trust the other users",
     "Let a proxy in front of it do that",
+    "With HTTPS, let a proxy limit connections too",
     "The guide also says what the roles cannot prevent",
     "Use `sslmode=verify-full`",
     "Let only the account of your workers",
