@@ -138,7 +138,7 @@ def test_servers_that_start_at_once_share_one_token() -> None:
 def test_a_token_that_others_could_read_is_refused(elsewhere: Path) -> None:
     port = free_port()
     keep_own_token(port, "dq_1")
-    assert "there is no token" in refused("--port", str(port), folder=elsewhere)
+    assert "has no token: delete this file" in refused("--port", str(port), folder=elsewhere)
     own_token_file(port).chmod(0o640)
     assert "not for this user alone" in refused("--port", str(port), folder=elsewhere)
 

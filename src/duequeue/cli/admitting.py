@@ -83,7 +83,7 @@ def _with_own_token(port: int) -> tuple[Access, list[str]]:
     if grant is None:
         raise InvalidArgument(
             "token-file",
-            text=f"there is no token in {path}: delete it, and the next start makes a new one",
+            text=f"{path} has no token: delete this file, and the next start makes a new one",
         )
     notice = f"token in {path}; commands and Python clients of this user find it by themselves"
     return Access(KnownTokens([grant]), required=True, hint=IN_A_FILE), [notice]
