@@ -13,9 +13,10 @@ from select import select
 import httpx
 import pytest
 
+from duequeue.contract.phrases import PATIENCE, in_background
 from duequeue.contract.stage import until
 from duequeue.server import app_for, running
-from duequeue.server.connections import Connections, CountedProtocol, _address_of
+from duequeue.server.connections import Connections, CountedProtocol, address_of
 from duequeue.server.limits import Limits
 from tests.server.attacks import HEAD, MEGABYTE, ask, connect, received, status
 from tests.server.command import ServeProcess, serving
@@ -122,9 +123,9 @@ def test_a_process_with_few_files_takes_fewer_connections(monkeypatch: pytest.Mo
 
 def test_who_counts_as_one_client() -> None:
     addresses = ["10.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "2001:db8::2", "fe80::1%eth0"]
-    counted = [_address_of((each, 1)) for each in addresses]
+    counted = [address_of((each, 1)) for each in addresses]
     assert counted == ["10.0.0.1", "::ffff:a00:1", "2001:db8::", "2001:db8::", "fe80::"]
-    assert _address_of(None) == ""
+    assert address_of(None) == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux changes limits of others")
@@ -141,8 +142,9 @@ def test_a_server_without_files_says_so_and_recovers(tmp_path: Path) -> None:
 
 def said(server: ServeProcess, words: str) -> bool:
     """Wait until a line of the log has these words."""
-    assert server.process.stdout is not None
-    return any(words in line for line in server.process.stdout)
+    lines = server.process.stdout
+    assert lines is not None
+    return in_background(lambda: any(words in line for line in lines)).result(PATIENCE)
 
 
 @pytest.mark.parametrize(

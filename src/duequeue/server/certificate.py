@@ -21,7 +21,10 @@ class Certificate:
         self.key_file = key_file
         self._looks_at = monotonic() + LOOK_SECONDS
         self._seen = self._stamps()
-        self._context = self._read()
+        self._newest = self._read()
+        # That of every new connection, until `choose` gives it the newest.
+        self.context = self._read()
+        self.context.sni_callback = self.choose
 
     def choose(self, connection: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:
         """Give a new connection the newest certificate; this is a callback for SNI.
@@ -33,13 +36,13 @@ class Certificate:
             self._looks_at = monotonic() + LOOK_SECONDS
             if self._stamps() != self._seen:
                 self.read_again()
-        connection.context = self._context
+        connection.context = self._newest
 
     def read_again(self) -> None:
         """Use the certificate that is in the files now, or go on with the old one."""
         self._seen = self._stamps()
         try:
-            self._context = self._read()
+            self._newest = self._read()
         except InvalidArgument as error:
             logger.error("the server goes on with its old certificate: %s", error)  # noqa: TRY400 - the place is known
         else:

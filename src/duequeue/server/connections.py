@@ -65,27 +65,29 @@ class CountedProtocol(ClosingProtocol):
     """HTTP/1.1 on a limited number of connections."""
 
     open = Connections(ClosingProtocol.limits)
-    _address: str | None = None
+    counted_as: str | None = None
 
     def connection_made(self, transport: object) -> None:
         """Refuse the connection if there are too many."""
         super().connection_made(transport)  # type: ignore[arg-type]
-        self._address = _address_of(self.client)
-        self.open.enter(self._address)
+        if self.counted_as is not None:  # since before its handshake
+            return
+        self.counted_as = address_of(self.client)
+        self.open.enter(self.counted_as)
         try:
-            self.open.check(self._address)
+            self.open.check(self.counted_as)
         except Problem as problem:
             self._refuse(problem)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room for another connection."""
-        if self._address is not None:
-            self.open.leave(self._address)
-            self._address = None
+        if self.counted_as is not None:
+            self.open.leave(self.counted_as)
+            self.counted_as = None
         super().connection_lost(exc)
 
 
-def _address_of(client: tuple[str, int] | None) -> str:
+def address_of(client: tuple[str, int] | None) -> str:
     """Return what a client is counted under; one client has a whole network of IPv6 addresses."""
     if client is None:  # a Unix socket
         return ""

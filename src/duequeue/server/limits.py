@@ -30,6 +30,7 @@ class Limits:
     head_bytes: int = 32 * 1024
     head_fields: int = 200
     unfinished_heads_bytes: int = 8 * 1024 * 1024
+    handshake_seconds: float = 5.0
     head_seconds: float = 10.0
     body_seconds: float = 30.0
     answer_seconds: float = 30.0

@@ -21,6 +21,7 @@ from duequeue.errors import InvalidArgument
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.server.app import Service
 from duequeue.server.certificate import Certificate
+from duequeue.server.handshakes import secured_by
 from duequeue.server.open_files import OpenFiles
 from duequeue.server.slow_clients import protocol_with
 
@@ -147,21 +148,16 @@ def _refused_place(error: OSError, host: str, port: int) -> InvalidArgument:
 
 def _config(service: Service, settings: ServerSettings) -> uvicorn.Config:
     certificate = settings.certificate
-    config = uvicorn.Config(
+    http = protocol_with(service.limits)
+    return uvicorn.Config(
         service,
-        http=protocol_with(service.limits),
+        http=http if certificate is None else secured_by(certificate, http),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=settings.access_log,
         proxy_headers=False,
         server_header=False,
-        ssl_certfile=None if certificate is None else certificate.file,
-        ssl_keyfile=None if certificate is None else certificate.key_file,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    config.load()
-    if config.ssl is not None and certificate is not None:
-        config.ssl.sni_callback = certificate.choose
-    return config
