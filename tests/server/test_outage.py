@@ -120,8 +120,9 @@ def test_a_waiting_poll_outlives_an_outage(
 
 
 def test_a_poll_whose_time_ends_in_an_outage(
-    stoppable: Server, frail: Served, http: httpx.Client
+    stoppable: Server, frail: Served, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queues, "RETRY", A_MOMENT)
     poll(http, Q)
     with stoppable.stopped():
         answer = http.post(f"{Q}:poll", json={"wait": "100ms"})
@@ -162,8 +163,9 @@ def test_new_requests_fail_at_once_in_a_known_outage(
 
 
 def test_an_outage_that_only_clients_in_python_meet_is_noticed(
-    frail_server: PostgresServer,
+    frail_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queues, "RETRY", A_MOMENT)
     url = frail_server.create_database()
     service = Service(
         queues.QueueSettings(url, SystemClock()),

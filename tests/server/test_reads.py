@@ -1,19 +1,21 @@
 """Reads take turns, and neither hold up producers nor pass for an outage."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 import pytest
 
 from duequeue import Queue, RetryPolicy, StoreBusy, StoreError, StoreUnavailable
 from duequeue.contract.stage import until
-from duequeue.server import Limits, app_for, queues, reads, store_watch
+from duequeue.server import Limits, Service, app_for, queues, reads, store_watch
 from duequeue.server.problems import Problem
 from duequeue.server.reads import Reads
+from duequeue.server.turns import Turns
 from tests.fixtures.mariadb import connected
+from tests.server.attacks import connect
 from tests.server.served import PATIENCE, served
 from tests.server.test_outage import A_MOMENT
 
@@ -23,6 +25,8 @@ BLOCKED = """
     WHERE NOT granted AND relation = 'duequeue_buried'::regclass
 """
 PATIENT = Limits(read_seconds=PATIENCE)
+# Longer than a test waits, so that nothing but the departure of the client ends the read.
+ENDLESS = Limits(reads=1, read_seconds=600.0)
 IMPATIENT = Limits(read_seconds=0.3)
 
 
@@ -102,7 +106,7 @@ def test_a_read_that_gets_no_turn_is_told_so() -> None:
         server.client() as http,
     ):
         http.put(f"{PATH}/messages/key")
-        turn = server.service.reads.turn("something else")
+        turn = server.service.reads.turn("something else", "")
         server.call(turn.__aenter__)
         refused = http.get(PATH)
         assert refused.status_code == 429
@@ -118,18 +122,15 @@ def test_a_read_that_gets_no_turn_is_told_so() -> None:
 
 
 def test_slow_reads_have_a_line_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def answers() -> bool:
-        return True
-
     async def run() -> None:
         taking_turns = Reads(Limits(reads=1, read_seconds=0.1), answers)
         monkeypatch.setattr(reads, "SLOW_SECONDS", 0.0)
-        async with taking_turns.turn("slow"):
+        async with taking_turns.turn("slow", ""):
             pass
         monkeypatch.setattr(reads, "SLOW_SECONDS", 3600.0)
-        async with taking_turns.turn("slow"), taking_turns.turn("quick"):
+        async with taking_turns.turn("slow", ""), taking_turns.turn("quick", ""):
             with pytest.raises(Problem, match="other reads kept this one waiting"):
-                async with taking_turns.turn("another quick one"):
+                async with taking_turns.turn("another quick one", ""):
                     pass
 
     asyncio.run(run())
@@ -160,9 +161,6 @@ def test_a_call_without_a_free_connection_is_not_an_outage(
 
 
 def test_those_who_wait_for_the_same_read_share_it() -> None:
-    async def answers() -> bool:
-        return True
-
     async def run() -> None:
         taking_turns = Reads(Limits(reads=1), answers)
         begun, may_end, results = asyncio.Event(), asyncio.Event(), iter(range(10))
@@ -172,11 +170,13 @@ def test_those_who_wait_for_the_same_read_share_it() -> None:
             await may_end.wait()
             return next(results)
 
-        async with taking_turns.turn("something else"):
-            waiting = [asyncio.create_task(taking_turns.shared("count", read)) for _ in range(5)]
+        async with taking_turns.turn("something else", ""):
+            waiting = [
+                asyncio.create_task(taking_turns.shared("count", "", read)) for _ in range(5)
+            ]
             await asyncio.sleep(0)
         await begun.wait()
-        late = asyncio.create_task(taking_turns.shared("count", read))
+        late = asyncio.create_task(taking_turns.shared("count", "", read))
         await asyncio.sleep(0)
         may_end.set()
         waiting.pop().cancel()  # the others still get their result
@@ -184,3 +184,180 @@ def test_those_who_wait_for_the_same_read_share_it() -> None:
         assert await late == 1
 
     asyncio.run(run())
+
+
+async def answers() -> bool:
+    return True
+
+
+def test_tokens_take_turns() -> None:
+    async def run() -> list[str]:
+        taking_turns = Reads(Limits(reads=1), answers)
+        order: list[str] = []
+
+        def asks(token: str) -> "asyncio.Task[None]":
+            async def read() -> None:
+                order.append(token)
+
+            return asyncio.create_task(taking_turns.alone(object(), token, read))
+
+        async with taking_turns.turn("something else", ""):
+            waiting = [asks("many") for _ in range(4)] + [asks("one"), asks("two"), asks("two")]
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+        return order
+
+    assert asyncio.run(run()) == ["many", "one", "two", "many", "two", "many", "many"]
+
+
+def test_a_shared_read_waits_with_the_tokens_of_all_who_ask() -> None:
+    async def run() -> list[str]:
+        taking_turns = Reads(Limits(reads=1), answers)
+        order: list[str] = []
+
+        def read(what: str) -> Callable[[], Awaitable[None]]:
+            async def note() -> None:
+                order.append(what)
+
+            return note
+
+        async with taking_turns.turn("something else", ""):
+            waiting = [
+                asyncio.create_task(each)
+                for each in (
+                    *(taking_turns.alone(object(), "many", read("list")) for _ in range(3)),
+                    taking_turns.shared("count", "many", read("count")),
+                    taking_turns.shared("count", "one", read("count")),
+                )
+            ]
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+        return order
+
+    assert asyncio.run(run()) == ["list", "count", "list", "list"]
+
+
+def test_a_shared_read_ends_when_all_who_asked_have_gone() -> None:
+    async def run() -> None:
+        taking_turns = Reads(Limits(reads=1), answers)
+        begun, never = asyncio.Event(), asyncio.Event()
+        ended: list[str] = []
+
+        async def read() -> None:
+            begun.set()
+            try:
+                await never.wait()
+            finally:
+                ended.append("begun")
+
+        async def read_later() -> None:
+            ended.append("never begun")
+
+        asking = [asyncio.create_task(taking_turns.shared("a", "", read)) for _ in range(2)]
+        await begun.wait()
+        waiting = asyncio.create_task(taking_turns.shared("b", "", read_later))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        asking[0].cancel()
+        await asyncio.wait([waiting, asking[0]])
+        assert not ended
+        asking[1].cancel()
+        await asyncio.wait(asking)
+        async with taking_turns.turn("something else", ""):
+            assert ended == ["begun"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, 3600.0), (3600.0, 0.0)], ids=str)
+def test_a_cancelled_read_never_makes_a_slow_one_quick(
+    before: float, after: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But one that took long before it was cancelled makes a quick one slow."""
+
+    async def run() -> None:
+        taking_turns = Reads(Limits(reads=1, read_seconds=0.1), answers)
+        monkeypatch.setattr(reads, "SLOW_SECONDS", before)
+        async with taking_turns.turn("slow", ""):
+            pass
+        monkeypatch.setattr(reads, "SLOW_SECONDS", after)
+        with suppress(asyncio.CancelledError):
+            async with taking_turns.turn("slow", ""):
+                raise asyncio.CancelledError
+        monkeypatch.setattr(reads, "SLOW_SECONDS", 3600.0)
+        async with taking_turns.turn("slow", ""), taking_turns.turn("quick", ""):
+            pass
+
+    asyncio.run(run())
+
+
+def test_a_token_whose_reads_have_gone_keeps_its_turn() -> None:
+    async def run() -> str:
+        turns, loop = Turns(1), asyncio.get_running_loop()
+        turns.join("", loop.create_future())
+        gone, many, one = (loop.create_future() for _ in range(3))
+        turns.join("one", gone)
+        turns.join("many", many)
+        turns.join("one", one)
+        gone.cancel()
+        turns.leave()
+        return "one" if one.done() else "many"
+
+    assert asyncio.run(run()) == "one"
+
+
+def test_a_new_token_comes_before_the_one_that_was_served_last() -> None:
+    async def run() -> bool:
+        turns, loop = Turns(1), asyncio.get_running_loop()
+        running, later, later_still, new = (loop.create_future() for _ in range(4))
+        for turn in (running, later, later_still):
+            turns.join("many", turn)
+        turns.leave()
+        assert later.done()
+        turns.join("new", new)
+        turns.leave()
+        return new.done() and not later_still.done()
+
+    assert asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "path", ["/messages?limit=1000", "/history", "/buried", "/forecast", ""], ids=str
+)
+def test_a_read_whose_client_has_gone_leaves_its_line(path: str) -> None:
+    service = app_for("memory:gone", limits=ENDLESS)
+    with served(service) as server, server.client() as http:
+        http.put(f"{PATH}/messages/key")
+        turn = service.reads.turn("something else", "")
+        server.call(turn.__aenter__)
+        with ExitStack() as stack:
+            for _ in range(20):
+                connection = stack.enter_context(connect(server.port))
+                connection.sendall(f"GET {PATH}{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            until(lambda: in_line(service) == 1 if not path else in_line(service) == 20)
+        until(lambda: in_line(service) == 0)
+        assert not service.reads._quick._waiting  # noqa: SLF001 - what it keeps is not seen
+        server.call(turn.__aexit__, None, None, None)
+        assert http.get(f"{PATH}{path}").status_code == 200
+
+
+def test_a_read_that_has_begun_ends_with_its_client(postgres_url: str) -> None:
+    with (
+        served(app_for(postgres_url, limits=ENDLESS)) as server,
+        server.client() as http,
+        psycopg.connect(postgres_url, autocommit=True) as watching,
+    ):
+        http.put(f"{PATH}/messages/key")
+        with counts_hang(postgres_url):
+            with connect(server.port) as connection:
+                connection.sendall(f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                until(lambda: watching.execute(BLOCKED).fetchall() == [(1,)])
+            until(lambda: watching.execute(BLOCKED).fetchall() == [(0,)])
+        until(lambda: http.get(PATH).status_code == 200)
+
+
+def in_line(service: Service) -> int:
+    """How many turns are kept for reads."""
+    turns = service.reads._quick._waiting.values()  # noqa: SLF001 - nobody else sees it
+    assert all(turns), "a token without turns is kept"
+    return sum(map(len, turns))

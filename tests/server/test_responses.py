@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from duequeue import BytesCodec, Queue
+from duequeue.contract.phrases import PATIENCE, in_background
 from duequeue.contract.stage import until
 from duequeue.errors import StoreError
 from duequeue.server import app_for
@@ -183,21 +184,20 @@ def test_a_client_waits_for_a_response_before_the_queue_exists(
 def test_a_client_that_may_only_offer_is_woken_for_responses(
     guarded: tuple[Served, dict[Scope, str]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    server, tokens = guarded
+    (server, tokens), path = guarded, "/v1/queues/q"
     offers = Queue.open(server.url, "q", poll_interval=DAY, token=tokens[Scope.OFFER])
-    works = Queue.open(server.url, "q", token=tokens[Scope.ADMIN])
-    with offers as producer, works as worker, ThreadPoolExecutor(1) as pool:
+    # A worker in Python would wake its own process by itself.
+    with offers as producer, server.client(tokens[Scope.ADMIN]) as worker:
         for number in range(3):
             producer.offer("a", number)
-            waiting = pool.submit(producer.response, "a", timeout=20)
+            waiting = in_background(lambda: producer.response("a"))
             until(lambda: server.service.live.waiters == 1)
-            worker.offer("other", number)  # which is not for a client that may not poll
-            delivery = worker.poll(timeout=20)
-            while delivery is not None and delivery.key != "a":
-                delivery = worker.poll(timeout=20)
-            assert delivery is not None
-            delivery.ack(response=number)
-            found = waiting.result()
+            delivery = take(worker, path)
+            other = worker.put(f"{path}/messages/other-{number}?delay=1d")
+            assert other.status_code == 200  # but nothing for a client that may not poll
+            answer = {"response": [{"token": delivery["token"], "value": number}]}
+            assert worker.post(f"{path}:settle", json=answer).status_code == 200
+            found = waiting.result(PATIENCE)
             assert found is not None
             assert found.value == number
     assert "no wake-ups" not in caplog.text

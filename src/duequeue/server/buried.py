@@ -1,5 +1,7 @@
 """The buried messages of a queue: list, revive, purge."""
 
+from functools import partial
+
 from duequeue import message
 from duequeue.flows.settling import storable
 from duequeue.instants import due_millis, instant_text
@@ -22,8 +24,9 @@ async def list_page(exchange: Exchange) -> None:
     """List burials, oldest first."""
     limit = exchange.number("limit", 100, 1, 1000)
     cursor, reason = exchange.query.get("cursor"), exchange.query.get("reason")
-    async with exchange.looking() as queue:
-        found = await queue.looking.buried(limit, cursor, reason)
+    queue = await exchange.queue()
+    read = partial(queue.looking.buried, limit, cursor, reason)
+    found = await exchange.look(("buried", queue.kind), read)
     form = exchange.answer_format
     shown = [_buried(each, queue.type_name, form) for each in found]
     following = shown[-1].id if len(shown) == limit else None

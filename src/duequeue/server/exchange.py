@@ -4,15 +4,15 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import asynccontextmanager
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.server import problems
 from duequeue.server.access import check_scope
+from duequeue.server.departures import ClientGone, unless_gone
 from duequeue.server.formats import JSON, Format, accepted_format, format_of
 from duequeue.server.payloads import JSON as JSON_TYPE
 from duequeue.server.problems import (
@@ -36,16 +36,14 @@ Scoped: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+T = TypeVar("T")
+
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 NDJSON = b"application/x-ndjson"
 # What many clients send where there is nothing to send.
 _NOTHING = b"{}"
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
-
-
-class ClientGone(Exception):
-    """The client closed the connection before its request was read."""
 
 
 class Exchange:
@@ -191,12 +189,13 @@ class Exchange:
         if not (queues.settings.create or await queues.knows(name, type_name)):
             raise await self._no_queue(name, type_name)
 
-    @asynccontextmanager
-    async def looking(self) -> AsyncIterator["OpenQueue"]:
-        """Wait for a turn to read the queue of the path; see `reads.py`."""
-        queue = await self.queue()
-        async with self.service.reads.turn((self.match.route.path, queue.kind)):
-            yield queue
+    async def look(
+        self, of: object, read: Callable[[], Awaitable[T]], *, shares: bool = False
+    ) -> T:
+        """Read something in its turn, unless the client goes away; see `reads.py`."""
+        reads = self.service.reads
+        begin = reads.shared if shares else reads.alone
+        return await unless_gone(self.receive, begin(of, self.grant.id, read))
 
     async def _no_queue(self, name: str, type_name: str) -> Problem:
         """Return what to answer about a queue that does not exist, and which may be meant."""

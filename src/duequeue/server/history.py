@@ -1,5 +1,7 @@
 """What became of the messages that left a queue."""
 
+from functools import partial
+
 from duequeue import settled
 from duequeue.instants import instant_text
 from duequeue.server import wire
@@ -18,8 +20,9 @@ OF_KEY = Parameter("key", wire.Key, "Only messages with this key")
 async def read(exchange: Exchange) -> None:
     """List settled messages, the newest first."""
     limit = exchange.number("limit", 100, 1, MOST)
-    async with exchange.looking() as queue:
-        found = await queue.looking.history(limit, exchange.query.get("key"))
+    queue = await exchange.queue()
+    settled_ones = partial(queue.looking.history, limit, exchange.query.get("key"))
+    found = await exchange.look(("history", queue.kind), settled_ones)
     shown = [_settled(each) for each in found]
     if NDJSON in exchange.headers.get(b"accept", b""):
         lines = b"".join(JSON.encode(each) + b"\n" for each in shown)

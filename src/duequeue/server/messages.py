@@ -1,6 +1,7 @@
 """The messages of a queue: list, read, drop, reschedule."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from duequeue.instants import instant_text
@@ -34,8 +35,9 @@ async def list_page(exchange: Exchange) -> None:
     """List messages in due order."""
     limit = exchange.number("limit", 100, 1, 1000)
     cursor = exchange.query.get("cursor")
-    async with exchange.looking() as queue:
-        page = await queue.looking.list(**_filters(exchange), after=cursor, limit=limit)
+    queue = await exchange.queue()
+    read = partial(queue.looking.list, **_filters(exchange), after=cursor, limit=limit)
+    page = await exchange.look(("list", queue.kind), read)
     form = exchange.answer_format
     shown = [_stored(each, queue.type_name, form) for each in page.messages]
     await exchange.answer(wire.MessagePage(shown, page.next), form=form)

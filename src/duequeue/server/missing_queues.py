@@ -6,7 +6,8 @@ from datetime import timedelta
 from time import monotonic
 
 from duequeue.errors import StoreUnavailable
-from duequeue.server.exchange import ClientGone, Exchange
+from duequeue.server.departures import ClientGone
+from duequeue.server.exchange import Exchange
 
 
 class _Waiter:

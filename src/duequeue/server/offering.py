@@ -10,7 +10,8 @@ from duequeue.headers import encode_headers
 from duequeue.instants import due_millis
 from duequeue.message import Message, OfferOutcome, checked_key, checked_payload
 from duequeue.server import wire
-from duequeue.server.exchange import NDJSON, ClientGone, Exchange, read_flag
+from duequeue.server.departures import ClientGone
+from duequeue.server.exchange import NDJSON, Exchange, read_flag
 from duequeue.server.parameters import DELAY, DUE_AT, HOT_TYPES, KEY, QUEUE, TYPE
 from duequeue.server.payloads import body_to_stored, to_stored
 from duequeue.server.problems import (

@@ -16,7 +16,8 @@ from duequeue.flows.lease_tokens import token_of
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
 from duequeue.server import wire
-from duequeue.server.exchange import ClientGone, Exchange
+from duequeue.server.departures import ClientGone
+from duequeue.server.exchange import Exchange
 from duequeue.server.formats import Format
 from duequeue.server.lookouts import PollFlow
 from duequeue.server.missing_queues import wait_for_queue

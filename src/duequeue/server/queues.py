@@ -341,7 +341,8 @@ class Queues:
             if task.done() and (_has_failed(task) or task.result().users == 0):
                 del self._open[place], self._opened_by[place]
                 if not _has_failed(task):
-                    self.meter.forget(place[0])
+                    if all(name != place[0] for name, _ in self._open):
+                        self.meter.forget(place[0])  # its other payload types count there too
                     await task.result().close()
 
 

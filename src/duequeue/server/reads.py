@@ -4,7 +4,7 @@ See decision 66.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from duequeue.errors import StoreUnavailable
 from duequeue.flows.context import Context
@@ -21,6 +21,7 @@ from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.limits import Limits
 from duequeue.server.problems import Problem
+from duequeue.server.turns import Turns
 
 T = TypeVar("T")
 
@@ -33,72 +34,120 @@ REMEMBERED = 1000
 SLACK_SECONDS = 1.0
 
 
+class _Shared(NamedTuple):
+    """A read that has not begun, so that others who ask for the same can still join."""
+
+    line: Turns
+    turn: "asyncio.Future[None]"
+    reading: "asyncio.Task[Any]"
+    asking: "Counter[str]"
+
+
 class Reads:
     """Two lines of reads: in one a few run at a time, and in that of the slow ones only one."""
 
     def __init__(self, limits: Limits, answers: Callable[[], Awaitable[bool]]) -> None:
         self._seconds = limits.read_seconds
         self._answers = answers
-        self._quick = asyncio.Semaphore(limits.reads)
-        self._slow = asyncio.Semaphore(1)
-        self._next: dict[object, asyncio.Task[Any]] = {}
+        self._quick = Turns(limits.reads)
+        self._slow = Turns(1)
+        self._next: dict[object, _Shared] = {}
         self._slow_ones: OrderedDict[object, None] = OrderedDict()
 
+    async def alone(self, of: object, token: str, read: Callable[[], Awaitable[T]]) -> T:
+        """Read something in a turn."""
+        async with self.turn(of, token):
+            return await read()
+
+    async def shared(self, of: object, token: str, read: Callable[[], Awaitable[T]]) -> T:
+        """Read something in a turn, and return the result to all who ask before it begins.
+
+        It waits with the tokens of all of them, and is cancelled when they have all gone.
+        """
+        shared = self._next.get(of)
+        if shared is None:
+            line, turn = self._line(of), _turn()
+            reading = asyncio.create_task(self._read(of, line, turn, read))
+            reading.add_done_callback(partial(self._ended, of))
+            shared = self._next[of] = _Shared(line, turn, reading, Counter())
+        if token not in shared.asking:
+            shared.line.join(token, shared.turn)
+        shared.asking[token] += 1
+        try:
+            result: T = await asyncio.shield(shared.reading)
+        finally:
+            shared.asking[token] -= 1
+            if not shared.asking.total():
+                self._begun(of, shared.reading)  # so that nobody joins any more
+                shared.reading.cancel()
+        return result
+
     @asynccontextmanager
-    async def turn(self, of: object) -> AsyncIterator[None]:
+    async def turn(self, of: object, token: str) -> AsyncIterator[None]:
         """Wait for a turn to read something, which lasts until the block ends."""
-        is_slow = of in self._slow_ones
-        line = self._slow if is_slow else self._quick
-        await self._wait(line)
-        began = monotonic()
+        line, turn = self._line(of), _turn()
+        line.join(token, turn)
+        async with self._in_turn(of, line, turn):
+            yield
+
+    @asynccontextmanager
+    async def _in_turn(
+        self, of: object, line: Turns, turn: "asyncio.Future[None]"
+    ) -> AsyncIterator[None]:
+        await self._wait(line, turn)
+        began, has_ended = monotonic(), True
         try:
             yield
+        except asyncio.CancelledError:
+            has_ended = False
+            raise
         except StoreUnavailable as error:
             if monotonic() - began >= self._seconds and await self._answers():
                 raise _too_long(self._seconds) from error
             raise
         finally:
             took = monotonic() - began
-            self._remember(of, took)
+            if has_ended or took >= SLOW_SECONDS:
+                self._remember(of, took)
             rest = min(REST * took, self._seconds / 2)  # so that the next one still gets its turn
-            asyncio.get_running_loop().call_later(rest, line.release)
+            asyncio.get_running_loop().call_later(rest, line.leave)
 
-    async def shared(self, of: object, read: Callable[[], Awaitable[T]]) -> T:
-        """Read something in a turn, and return the result to all who ask before it begins."""
-        running = self._next.get(of)
-        if running is None:
-            running = self._next[of] = asyncio.create_task(self._read(of, read))
-            running.add_done_callback(partial(self._ended, of))
-        result: T = await asyncio.shield(running)
-        return result
+    def _line(self, of: object) -> Turns:
+        return self._slow if of in self._slow_ones else self._quick
 
-    async def _read(self, of: object, read: Callable[[], Awaitable[T]]) -> T:
+    async def _read(
+        self,
+        of: object,
+        line: Turns,
+        turn: "asyncio.Future[None]",
+        read: Callable[[], Awaitable[T]],
+    ) -> T:
         this = asyncio.current_task()
-        async with self.turn(of):
+        async with self._in_turn(of, line, turn):
             self._begun(of, this)  # who asks from now on wants to see what changes meanwhile
             return await read()
 
-    def _ended(self, of: object, read: "asyncio.Task[Any]") -> None:
-        self._begun(of, read)
-        if not read.cancelled():
-            read.exception()  # those who asked may have gone
+    def _ended(self, of: object, reading: "asyncio.Task[Any]") -> None:
+        self._begun(of, reading)
+        if not reading.cancelled():
+            reading.exception()  # those who asked may have gone
 
-    def _begun(self, of: object, read: "asyncio.Task[Any] | None") -> None:
-        if self._next.get(of) is read:
+    def _begun(self, of: object, reading: "asyncio.Task[Any] | None") -> None:
+        shared = self._next.get(of)
+        if shared is not None and shared.reading is reading:
             del self._next[of]
 
-    async def _wait(self, line: asyncio.Semaphore) -> None:
+    async def _wait(self, line: Turns, turn: "asyncio.Future[None]") -> None:
         try:
             async with asyncio.timeout(self._seconds):
-                await line.acquire()
-        except TimeoutError:
-            raise Problem(
-                429,
-                "too-many-reads",
-                f"other reads kept this one waiting for {self._seconds:.3g} seconds; try again, "
-                "or read less often",
-                headers={b"retry-after": b"1"},
-            ) from None
+                await turn
+        except BaseException as error:
+            line.drop(turn)
+            if turn.done() and not turn.cancelled():  # it came just now
+                line.leave()
+            if isinstance(error, TimeoutError):
+                raise _too_many(self._seconds) from None
+            raise
 
     def _remember(self, of: object, took: float) -> None:
         self._slow_ones.pop(of, None)
@@ -106,6 +155,10 @@ class Reads:
             self._slow_ones[of] = None
             if len(self._slow_ones) > REMEMBERED:
                 self._slow_ones.popitem(last=False)
+
+
+def _turn() -> "asyncio.Future[None]":
+    return asyncio.get_running_loop().create_future()
 
 
 class ReadingSession:
@@ -141,6 +194,16 @@ class _Unheard(StoreContact):
 
     def failed(self, error: BaseException) -> None:
         """Note nothing."""
+
+
+def _too_many(seconds: float) -> Problem:
+    return Problem(
+        429,
+        "too-many-reads",
+        f"other reads kept this one waiting for {seconds:.3g} seconds; try again, "
+        "or read less often",
+        headers={b"retry-after": b"1"},
+    )
 
 
 def _too_long(seconds: float) -> Problem:

@@ -13,7 +13,8 @@ from duequeue.message import checked_key
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.response import Response
 from duequeue.server import wire
-from duequeue.server.exchange import ClientGone, Exchange
+from duequeue.server.departures import ClientGone
+from duequeue.server.exchange import Exchange
 from duequeue.server.formats import Format
 from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.parameters import HOT_TYPES, KEY, QUEUE, TYPE

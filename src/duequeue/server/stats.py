@@ -1,8 +1,9 @@
 """What a queue holds now, and what falls due ahead."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from duequeue.instants import from_millis, instant_text
+from duequeue.message import Bucket
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.parameters import QUEUE, TYPE
@@ -28,7 +29,7 @@ async def list_queues(exchange: Exchange) -> None:
 async def read(exchange: Exchange) -> None:
     """Count the messages of a queue by state."""
     queue = await exchange.queue()
-    found = await exchange.service.reads.shared(("stats", queue.kind), queue.looking.stats)
+    found = await exchange.look(("stats", queue.kind), queue.looking.stats, shares=True)
     shown = wire.Stats(
         name=queue.name,
         type=queue.type_name,
@@ -47,9 +48,13 @@ async def forecast(exchange: Exchange) -> None:
     """Count what falls due ahead, in buckets."""
     ahead = timedelta(hours=exchange.number("hours", 24, 1, MOST_HOURS))
     bucket = read_duration(exchange.query.get("bucket", "1h"), "bucket")
-    async with exchange.looking() as queue:
+    queue = await exchange.queue()
+
+    async def look_ahead() -> tuple[datetime, list[Bucket]]:
         now = from_millis(queue.context.now())
-        found = await queue.looking.forecast(bucket, now + ahead)
+        return now, await queue.looking.forecast(bucket, now + ahead)
+
+    now, found = await exchange.look(("forecast", queue.kind), look_ahead)
     shown = wire.Forecast(
         now=instant_text(now),
         until=instant_text(now + ahead),
