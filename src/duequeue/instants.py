@@ -8,6 +8,7 @@ from duequeue.errors import InvalidArgument, InvalidType, StoreError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 LONGEST = timedelta(days=365_000)
+_LONGEST_SHOWN = 40
 
 # The first and the last instant that a datetime can hold.
 EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
@@ -30,6 +31,31 @@ def to_millis(instant: datetime, argument: str = "instant") -> int:
 def from_millis(millis: int) -> datetime:
     """Return the UTC datetime of an instant in milliseconds since the epoch."""
     return EPOCH + timedelta(milliseconds=millis)
+
+
+def parse_instant(text: str, argument: str = "instant") -> datetime:
+    """Read a date and time with its zone, as ISO 8601 writes it, to the millisecond."""
+    shown = repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
+    found = date_and_time(text)
+    if found is None:
+        words = f"{shown} is not a date and time with its zone, such as 2030-01-31T09:00:00+01:00"
+        raise InvalidArgument(argument, text=words)
+    if found.utcoffset() is None:
+        words = f"{shown} has no zone: add Z for UTC, or an offset such as +01:00"
+        raise InvalidArgument(argument, text=words)
+    try:
+        return from_millis(to_millis(found))
+    except OverflowError:
+        words = f"{shown} lies outside the years 1 to 9999 of UTC"
+        raise InvalidArgument(argument, text=words) from None
+
+
+def date_and_time(text: str) -> datetime | None:
+    """Read a date and time, with a zone or without; None if it is something else."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
 
 
 def stored_instant(millis: int, key: str, column: str) -> datetime:

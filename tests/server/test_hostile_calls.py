@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from duequeue import ManualClock, Queue
 from duequeue.errors import StoreUnavailable
 from duequeue.flows.lease_tokens import HeldLease, _checksum
+from duequeue.port.cron_table import Installation
 from duequeue.port.forecasting import Buckets
 from duequeue.port.listing import Selection
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
@@ -57,6 +59,10 @@ def send(http: httpx.Client, given: Call) -> httpx.Response:
         ("release", ([Release(LEASE, NOW)],)),
         ("give_back", ([LEASE],)),
         ("history.days", ()),
+        ("cron.install", (Installation("p", ""), NOW)),
+        ("cron.install", (Installation("p", "a\0b"), NOW)),
+        ("cron.install", (Installation("p", "a/b"), NOW)),
+        ("cron.install", (Installation("p", "h" * 65), NOW)),
         ("claim", (-1, NOW, NOW, 1)),
         ("count_types", ("a", -1)),
         ("listed", (Selection(limit=-1), NOW)),
@@ -76,6 +82,26 @@ def test_a_call_may_claim_a_limited_number_of_messages(http: httpx.Client, name:
     claimed = call(http, "claim", 10**9, NOW, NOW + 1, 7, queue=name)
     assert claimed.status_code == OK
     assert len(msgspec.msgpack.decode(claimed.content)) == len(records)
+
+
+@pytest.mark.parametrize("url", ["memory:no-number", "redis"])
+def test_a_time_limit_that_is_no_number_is_the_shortest(
+    url: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    url = str(request.getfixturevalue("redis_url")) if url == "redis" else url
+    given = Call("offer", msgspec.Raw(encode(([Record("a", b"1", NOW)], NOW, None, False))))
+    given.queue, given.type_name, given.seconds = name, "json", nan
+    with served(app_for(url, trusted=True)) as server, server.client() as client:
+        assert send(client, given).status_code == OK
+
+
+def test_a_lease_that_ends_beyond_the_calendar_can_be_looked_at(
+    http: httpx.Client, name: str
+) -> None:
+    assert call(http, "offer", [Record("k", b"1", 0)], NOW, None, False, queue=name).is_success
+    assert call(http, "claim", 1, NOW, 2**53, 7, queue=name).is_success
+    shown = http.get(f"/v1/queues/{name}/messages/k")
+    assert (shown.status_code, shown.json()["state"]) == (OK, "leased")
 
 
 def test_a_call_may_list_a_limited_number_of_messages(http: httpx.Client, name: str) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from duequeue.port.cron_table import Installation
 from duequeue.port.forecasting import Buckets
 from duequeue.port.history_table import DayBounds
 from duequeue.port.listing import BEFORE_ALL, BurialSelection, Selection
-from duequeue.port.remote import OPERATIONS, Call, encode
+from duequeue.port.remote import OPERATIONS, Call, WakeUpCall, encode
 from duequeue.port.store import Answer, Burial, Expiry, Lease, Limits, Record, Release
+from duequeue.queue_names import OWN_QUEUES
 from duequeue.server import app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token
 from tests.server.served import Served, served
@@ -90,20 +92,34 @@ TABLE: dict[str, tuple[tuple[Any, ...], set[Scope] | None]] = {
 }
 
 
-class Guarded:
-    """A server with its own clock, and a token for each scope."""
+class Confined(Enum):
+    """A token that may do everything with some queues."""
 
-    def __init__(self, server: Served, file: Path, tokens: dict[Scope, str]) -> None:
+    TO_MAILS = "mails"
+
+
+class Guarded:
+    """A server with its own clock, a token for each scope, and one for some queues."""
+
+    def __init__(self, server: Served, file: Path, tokens: dict[Scope | Confined, str]) -> None:
         self._http = server.client()
         self._file = file
         self._tokens = tokens
 
-    def call(self, scope: Scope, name: str, *arguments: Any, **given: Any) -> httpx.Response:
+    def call(
+        self, scope: Scope | Confined, name: str, *arguments: Any, **given: Any
+    ) -> httpx.Response:
         queue = "" if name in DATABASE else "orders"
         call = Call(name, msgspec.Raw(encode(arguments)), **{"queue": queue, **given})
         call.type_name = "json"
         headers = {"Authorization": f"Bearer {self._tokens[scope]}"}
         return self._http.post("/v1/port:call", content=encode(call), headers=headers)
+
+    def wait(self, queue: str) -> httpx.Response:
+        """Ask for the next wake-up of a queue."""
+        headers = {"Authorization": f"Bearer {self._tokens[Scope.ADMIN]}"}
+        call = WakeUpCall(queue, "json", "me", 0)
+        return self._http.post("/v1/port:wait", content=encode(call), headers=headers)
 
     def result(self, name: str, *arguments: Any, **given: Any) -> Any:
         answer = self.call(Scope.ADMIN, name, *arguments, **given)
@@ -134,10 +150,13 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("port")
-    file, tokens = TokenFile(folder / "tokens.json"), dict[Scope, str]()
+    file, tokens = TokenFile(folder / "tokens.json"), dict[Scope | Confined, str]()
     for scope in Scope:
         tokens[scope], grant = new_token([scope], datetime.now(UTC))
         file.add(grant)
+    confined = Confined.TO_MAILS
+    tokens[confined], grant = new_token([Scope.ADMIN], datetime.now(UTC), prefix=confined.value)
+    file.add(grant)
     service = app_for(f"sqlite:///{folder / 'q.db'}", token_file=file.path, clock=clock)
     with (
         served(service) as server,
@@ -172,6 +191,20 @@ def test_with_a_token_for_read_nothing_changes(guarded: Guarded) -> None:
         guarded.call(Scope.READ, name, *arguments)
         guarded.call(Scope.READ, name, *arguments, queue="new", history=True)
     assert guarded.everything() == before
+
+
+def test_with_a_token_for_some_queues_no_operation_reaches_another(guarded: Guarded) -> None:
+    for name in TABLE.keys() - DATABASE:
+        answer = guarded.call(Confined.TO_MAILS, name, *TABLE[name][0])
+        assert answer.status_code == FORBIDDEN, (name, answer.text)
+
+
+@pytest.mark.parametrize("queue", sorted(OWN_QUEUES))
+def test_no_operation_reaches_the_queues_of_the_server(guarded: Guarded, queue: str) -> None:
+    for name in TABLE.keys() - DATABASE:
+        answer = guarded.call(Scope.ADMIN, name, *TABLE[name][0], queue=queue)
+        assert answer.status_code == FORBIDDEN, (name, answer.text)
+    assert guarded.wait(queue).status_code == FORBIDDEN
 
 
 @pytest.mark.parametrize("name", sorted(DATABASE))

@@ -13,7 +13,7 @@ from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, Consume, OpenQueue
 from duequeue.contract.phrases import DEFAULT_LEASE, HOUR, MINUTE, keys_of, snapshot
 from duequeue.contract.stage import until
-from duequeue.instants import EPOCH, LATEST, MILLISECOND
+from duequeue.instants import EPOCH, LATEST, MILLISECOND, from_millis
 
 MOST_ATTEMPTS = 2**31 - 1
 LARGEST = 2**63 - 1
@@ -93,11 +93,13 @@ def test_a_consumer_outlives_damaged_messages(
     assert keys_of(queue.buried(3)) == ["a", "b"]
 
 
-def test_a_lease_beyond_all_time_is_named(queue: QueueFace, store_url: str) -> None:
+def test_a_lease_beyond_all_time_ends_at_the_last_instant(
+    queue: QueueFace, store_url: str
+) -> None:
     queue.offer("a", 1)
     damage(store_url, "a", "leased_until", LARGEST)
-    with pytest.raises(StoreError, match=r"'a'.*leased_until"):
-        queue.read("a")
+    assert snapshot(queue, "a").leased_until == from_millis(LATEST)
+    assert [one.leased_until for one in queue.list().messages] == [from_millis(LATEST)]
     assert queue.try_poll() is None
     assert queue.stats().leased == 1
     assert queue.drop("a")

@@ -9,7 +9,7 @@ import msgspec
 from duequeue.cli.payloads import payload_bytes
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.headers import encode_headers
-from duequeue.instants import to_millis
+from duequeue.instants import parse_instant
 from duequeue.message import checked_key, checked_payload, checked_type_name
 
 NAMES = {"key", "type", "due_at", "payload", "payload_b64", "headers", "expires_at"}
@@ -77,8 +77,6 @@ def _instant(found: dict[str, Any], name: str) -> datetime | None:
     if not isinstance(text, str):
         raise InvalidType(name, "must be a string such as 2026-11-18T07:00:00Z")
     try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidArgument(name, f"must be like 2026-11-18T07:00:00Z, not {text!r}") from None
-    to_millis(at, name)
-    return at
+        return parse_instant(text)
+    except InvalidArgument as error:
+        raise InvalidArgument(name, text=f"{name}: {error}") from None

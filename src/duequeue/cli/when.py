@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from duequeue.cli.durations import duration
 from duequeue.clock import SystemClock
-from duequeue.instants import from_millis, to_millis, words_for
+from duequeue.errors import InvalidArgument
+from duequeue.instants import date_and_time, from_millis, parse_instant, to_millis, words_for
 
 
 def instant(text: str) -> datetime:
@@ -15,18 +16,12 @@ def instant(text: str) -> datetime:
     """
     if text == "now":
         return now()
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
+    if date_and_time(text) is None:
         return _from_now(text)
-    if found.tzinfo is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} has no zone: add Z for UTC, or an offset such as +01:00"
-        )
     try:
-        return _whole(found)
-    except OverflowError as error:
-        raise _outside(text) from error
+        return parse_instant(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def now() -> datetime:
@@ -68,11 +63,8 @@ def _from_now(text: str) -> datetime:
     try:
         return now() + span
     except OverflowError as error:
-        raise _outside(text) from error
-
-
-def _outside(text: str) -> argparse.ArgumentTypeError:
-    return argparse.ArgumentTypeError(f"{text!r} lies outside the years 1 to 9999 of UTC")
+        words = f"{text!r} lies outside the years 1 to 9999 of UTC"
+        raise argparse.ArgumentTypeError(words) from error
 
 
 def _whole(at: datetime) -> datetime:

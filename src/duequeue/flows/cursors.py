@@ -8,6 +8,7 @@ from typing import Any
 
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
+from duequeue.instants import EARLIEST, LATEST
 from duequeue.port.listing import LAST, BurialId, Place
 
 _CURSOR = re.compile(rb"(-?\d{1,19})\.(\d{1,19})\.[0-9a-f]{16}")
@@ -30,7 +31,7 @@ def place_of(context: Context[Any], after: str) -> Place:
         )
     parts = _CURSOR.fullmatch(_decoded(after))
     place = Place(int(parts[1]), int(parts[2])) if parts else None
-    if place is None or cursor_at(context, place) != after:
+    if place is None or not _exists(*place) or cursor_at(context, place) != after:
         raise InvalidArgument(
             "after",
             f"must be the `next` of a page of the queue {context.name!r}, unchanged, not {after!r}",
@@ -50,9 +51,14 @@ def burial_id(text: str, argument: str) -> BurialId:
         raise InvalidType(argument, f"must be the id of a buried message, not {found}")
     parts = _BURIAL.fullmatch(text)
     burial = BurialId(int(parts[1]), int(parts[2])) if parts else None
-    if burial is None or max(abs(burial.buried_at), burial.number) > LAST:
+    if burial is None or not _exists(*burial):
         raise InvalidArgument(argument, f"must be the id of a buried message, not {text!r}")
     return burial
+
+
+def _exists(at: int, number: int) -> bool:
+    """Return whether a row can have this instant and this number."""
+    return EARLIEST <= at <= LATEST and number <= LAST
 
 
 def _decoded(cursor: str) -> bytes:

@@ -100,7 +100,7 @@ def _snapshot(context: Context[T], key: str, found: StoredMessage | StoredBurial
         state=state,
         attempts=found.attempts,
         headers=headers,
-        leased_until=stored_instant(found.leased_until, key, "leased_until") if is_leased else None,
+        leased_until=nearest_instant(found.leased_until) if is_leased else None,
         deliver_at=nearest_instant(found.due_at),
         expires_at=None if found.expires_at is None else nearest_instant(found.expires_at),
     )

@@ -39,8 +39,9 @@ from duequeue.server import (
 from duequeue.server.access import ANYBODY, Access
 from duequeue.server.counting import Counting
 from duequeue.server.cron_keeper import CronKeeper
+from duequeue.server.departures import ClientGone
 from duequeue.server.endpoints import EndpointKeeper
-from duequeue.server.exchange import ClientGone, Exchange, Receive, Scoped, Send
+from duequeue.server.exchange import Exchange, Receive, Scoped, Send
 from duequeue.server.failures import traceback_of
 from duequeue.server.limits import Limits
 from duequeue.server.live import Live

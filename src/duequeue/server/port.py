@@ -169,11 +169,10 @@ async def _read(
     exchange: Exchange, queue: OpenQueue, given: Call, steps: Callable[[], Steps[Any]]
 ) -> object:
     """Run an operation that only reads in its turn; see `reads.py`."""
-    reads, of = exchange.service.reads, (given.operation, queue.kind)
+    of = (given.operation, queue.kind)
     if given.operation == "counts" and not believes_clients(exchange):
-        return await reads.shared(of, queue.count)
-    async with reads.turn(of):
-        return await queue.reading.run(steps, _seconds(given.seconds))
+        return await exchange.look(of, queue.count, shares=True)
+    return await exchange.look(of, partial(queue.reading.run, steps, _seconds(given.seconds)))
 
 
 async def _store(exchange: Exchange, queue: OpenQueue, given: Call) -> Store:
@@ -202,8 +201,7 @@ async def _run_on_database(
         raise invalid("queue", "queue is missing")
     steps: Callable[[], Steps[Any]] = partial(operation.call, getattr(table, name), arguments)
     if given.operation in LONG_READS:
-        async with exchange.service.reads.turn(given.operation):
-            return await queues.read(steps)
+        return await exchange.look(given.operation, partial(queues.read, steps))
     return await queues.run(steps)
 
 
@@ -222,7 +220,7 @@ def _other_version() -> Problem:
 
 def _seconds(asked: float | None) -> float:
     """Return how long an operation may take; stopping it too soon would disturb other requests."""
-    return LONGEST_CALL if asked is None else max(asked, LEAST_SECONDS)
+    return LONGEST_CALL if asked is None else max(LEAST_SECONDS, asked)  # also if it is NaN
 
 
 def _of_offers(arguments: tuple[Any, ...], outcomes: list[OfferOutcome]) -> int | None:

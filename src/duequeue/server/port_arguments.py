@@ -11,19 +11,27 @@ from duequeue.headers import MAX_HEADERS_BYTES, decode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_PAYLOAD_BYTES, checked_key, checked_prefix
 from duequeue.port.forecasting import Buckets
-from duequeue.port.listing import BurialSelection, Selection
+from duequeue.port.listing import FIRST, LAST, BurialSelection, Selection
 from duequeue.port.remote import Operation
 from duequeue.port.store import Lease
+from duequeue.schedules.tick import ConfigHash
 from duequeue.server.problems import invalid, too_large
 
 # How many messages one call may ask for; the client asks again for more.
 MOST_MESSAGES = 10_000
-_INSTANTS = ("now", "due_at", "at")
-# The ends of leases may lie beyond the calendar, but they must fit into every store.
-_ENDS = ("until", "expires_at")
+# The ends of leases may lie beyond the calendar, but every store must be able to compute with them.
 FARTHEST = 2**53
-# SQLite would take a negative limit for none.
-_COUNTS = ("limit", "most")
+_BEFORE = ("before", "history_before", "buried_before", "since", "created_until")
+# What a number may be, by its name; others fit into 64 bits.
+_RANGES = {
+    **dict.fromkeys(("now", "due_at", "at", "day"), (EARLIEST, LATEST)),
+    **dict.fromkeys(("until", "expires_at", "keep", *_BEFORE), (-FARTHEST, FARTHEST)),
+    # SQLite would take a negative limit for none, and Redis has no negative ids.
+    **dict.fromkeys(("limit", "most", "first_id", "last_id"), (0, LAST)),
+    "attempts": (0, 2**31 - 1),
+    "token": (1, LAST),  # 0 stands for none
+    "due_to": (FIRST + 1, LAST + 1),  # it is exclusive
+}
 
 
 def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -38,7 +46,13 @@ def checked_arguments(operation: Operation, arguments: tuple[Any, ...]) -> tuple
 
 def _bounded(value: Any) -> Any:
     if isinstance(value, Selection | BurialSelection):
-        return value._replace(limit=min(value.limit, MOST_MESSAGES))
+        value = value._replace(limit=min(value.limit, MOST_MESSAGES))
+    # MariaDB adds to where a selection begins.
+    if isinstance(value, Selection):
+        value = value._replace(due_from=min(value.due_from, FARTHEST))
+    if isinstance(value, BurialSelection):
+        begin = value.after._replace(buried_at=min(value.after.buried_at, FARTHEST))
+        value = value._replace(after=begin)
     return value
 
 
@@ -80,6 +94,8 @@ def _check_text(name: str, text: str) -> None:
         checked_key(text)
     elif name == "prefix":
         checked_prefix(text)
+    elif name == "config_hash":
+        ConfigHash(text)
     elif name == "headers":
         if len(text.encode()) > MAX_HEADERS_BYTES:
             raise too_large(f"headers may have at most {MAX_HEADERS_BYTES} bytes", "headers")
@@ -94,9 +110,9 @@ def _check_headers(text: str) -> None:
 
 
 def _check_number(name: str, number: int) -> None:
-    if name in _INSTANTS and not EARLIEST <= number <= LATEST:
+    least, most = _RANGES.get(name, (FIRST, LAST))
+    if least <= number <= most:
+        return
+    if least == EARLIEST:
         raise invalid(name, f"{name} must lie in the years 1 to 9999 of UTC")
-    if name in _ENDS and abs(number) > FARTHEST:
-        raise invalid(name, f"{name} is too large")
-    if name in _COUNTS and number < 0:
-        raise invalid(name, f"{name} must not be negative")
+    raise invalid(name, f"{name} must be a number from {least} to {most}")

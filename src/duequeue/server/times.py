@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument
-from duequeue.instants import from_millis, instant_text
+from duequeue.instants import from_millis, instant_text, parse_instant
 from duequeue.server.problems import invalid
 
 # In answers, an instant is a text with milliseconds, in UTC.
@@ -35,16 +35,9 @@ def read_instant(text: str, argument: str) -> datetime:
     """Read an instant of a query or a header."""
     try:
         # A plus sign in a query means a space, unless it is written as %2B.
-        found = datetime.fromisoformat(text.strip().replace(" ", "+"))
-    except ValueError:
-        found = None
-    if found is None or found.utcoffset() is None:
-        raise invalid(
-            argument,
-            f"{argument} must be an instant of RFC 3339 with its offset, such as "
-            "2030-01-31T09:00:00.000Z",
-        )
-    return found
+        return parse_instant(text.strip().replace(" ", "+"))
+    except InvalidArgument as error:
+        raise invalid(argument, f"{argument}: {error}") from None
 
 
 def read_duration(given: str | float, argument: str) -> timedelta:

@@ -59,7 +59,7 @@ class MemoryBurials:
         revived = 0
         for each in selected[: selection.limit]:
             revived += yield from self._revive(each, due_at, now)
-        is_full = len(selected) >= selection.limit
+        is_full = 0 < selection.limit <= len(selected)
         return RevivedBurials(revived, _id_of(selected[selection.limit - 1]) if is_full else None)
 
     @at_once

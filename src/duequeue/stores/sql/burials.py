@@ -43,7 +43,7 @@ class SqlBurials:
         yield BEGIN
         rows: list[Row] = yield Query("lock_burials", {**self._kind, **_bounds(selection)})
         revived = yield from self._revive_locked(rows, due_at, now)
-        last = BurialId(*rows[-1][::-1]) if len(rows) == selection.limit else None
+        last = BurialId(*rows[-1][::-1]) if rows and len(rows) == selection.limit else None
         return RevivedBurials(revived, last)
 
     def delete(self, burial: BurialId) -> Steps[bool]:
