@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from duequeue import ManualClock, Message, Queue, RetryPolicy, State, StoreUnavailable
-from duequeue.drive.steps import at_once
+from duequeue.contract.parts import open_parts
+from tests.fixtures.watched import Asked, Watch
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -19,29 +21,27 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def queue(clock: ManualClock) -> Iterator[Queue[Any]]:
-    with Queue.open("memory:", "orders", clock=clock, lease=MINUTE, codec=bytes) as queue:
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def queue(clock: ManualClock, watch: Watch) -> Iterator[Queue[Any]]:
+    around = partial(watch.around, "orders")
+    parts = open_parts("memory:", around=around, clock=clock, lease=MINUTE, codec=bytes)
+    with parts.queue as queue:
         yield queue
 
 
 @pytest.fixture
-def fail_once(
-    queue: Queue[Any], clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], None]:
+def fail_once(clock: ManualClock, watch: Watch) -> Callable[[str], None]:
     """Have an operation of the store fail once, after an hour."""
 
-    def arrange(operation: str) -> None:
-        store: Any = queue._context.store  # noqa: SLF001
-        usual = getattr(store, operation)
+    def failures() -> Iterator[StoreUnavailable]:
+        clock.advance(60 * MINUTE)
+        yield StoreUnavailable("out for lunch")
 
-        def fail(*_: object) -> None:
-            monkeypatch.setattr(store, operation, usual)
-            clock.advance(60 * MINUTE)
-            raise StoreUnavailable("out for lunch")
-
-        monkeypatch.setattr(store, operation, at_once(fail))
-
-    return arrange
+    return lambda operation: watch.refuse(operation, failures())
 
 
 def test_a_claim(queue: Queue[Any], fail_once: Callable[[str], None]) -> None:
@@ -73,24 +73,19 @@ def test_a_release(queue: Queue[Any], fail_once: Callable[[str], None]) -> None:
     assert queue.try_poll() is None
 
 
-def test_what_is_in_hand_does_not_wait_for_more(
-    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_hand_does_not_wait_for_more(clock: ManualClock) -> None:
+    class GoneAfterABurial(Watch):
+        def note(self, asked: Asked) -> None:
+            super().note(asked)
+            if asked.operation == "claim" and self.count("bury"):
+                raise StoreUnavailable("gone")
+
     patience = RetryPolicy(budget=timedelta(days=1))
-    with Queue.open("memory:", "orders", clock=clock, retry=patience, max_attempts=1) as queue:
+    around = partial(GoneAfterABurial().around, "orders")
+    parts = open_parts("memory:", around=around, clock=clock, retry=patience, max_attempts=1)
+    with parts.queue as queue:
         queue.offer("given up", 1)
         assert queue.try_poll() is not None
         clock.advance(60 * MINUTE)
         queue.offer_batch([Message("good", 1), Message("later", 1, MINUTE)])
-        store: Any = queue._context.store  # noqa: SLF001
-        bury = store.bury
-
-        def bury_and_leave(*arguments: object, **options: object) -> Any:
-            def gone(*_: object) -> None:
-                raise StoreUnavailable("gone")
-
-            monkeypatch.setattr(store, "claim", at_once(gone))
-            return (yield from bury(*arguments, **options))
-
-        monkeypatch.setattr(store, "bury", bury_and_leave)
         assert [each.key for each in queue.try_poll_many(3)] == ["good"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,6 @@ from duequeue import (
     Delivery,
     ManualClock,
     Message,
-    Queue,
     QueueClosed,
     RetryPolicy,
     State,
@@ -39,8 +39,10 @@ from duequeue.consumer.roles import (
 )
 from duequeue.consumer.stopping import Stopping
 from duequeue.consumer.workload import Workload
+from duequeue.contract.parts import Parts, open_parts
 from duequeue.contract.phrases import PickyCodec
-from duequeue.drive.actions import Listen, Pause, Run
+from duequeue.drive.actions import Listen, Pause, Run, performer
+from duequeue.drive.steps import drive
 from duequeue.events.events import Event, LeaseLost, StoreFailed
 from duequeue.verdict import ACKED, Parked, Rules
 
@@ -51,16 +53,18 @@ DAY = timedelta(days=1)
 class Play:
     """One consumer without threads: its roles, its workload, and a real queue in memory."""
 
-    def __init__(self, queue: Queue[Any], clock: ManualClock) -> None:
-        self.queue = queue
+    def __init__(self, parts: Parts, clock: ManualClock) -> None:
+        self.queue = parts.queue
+        self.perform = performer(parts.session)
         self.clock = clock
         self.handover: Handover[Delivery[Any]] = Handover(10)
-        context = queue._context  # noqa: SLF001
-        self.feeder = Feeder(context, self.handover, queue._wrap)  # noqa: SLF001
+        context = parts.context
+        deliver = partial(Delivery[Any], partial(drive, perform=self.perform), context)
+        self.feeder = Feeder(context, self.handover, deliver)
         self.keeper = Keeper(context, self.handover, Rules(Backoff(), None))
         self.stopping = Stopping(context, self.handover)
         self.events: list[Event] = []
-        queue.events.subscribe(self.events.append)
+        self.queue.events.subscribe(self.events.append)
 
     @property
     def workload(self) -> Workload[Delivery[Any]]:
@@ -92,7 +96,7 @@ class Actor:
 
     def __init__(self, play: Play, role: RoleFlow[None]) -> None:
         self._role = role
-        self._perform = play.queue._perform  # noqa: SLF001
+        self._perform = play.perform
         self.action: RoleAction | None = None
         self._go_on(lambda: next(role))
 
@@ -141,10 +145,10 @@ def retry() -> RetryPolicy:
 
 @pytest.fixture
 def play(clock: ManualClock, retry: RetryPolicy) -> Iterator[Play]:
-    with Queue[Any].open(
-        f"memory:{uuid4().hex}", "orders", clock=clock, lease=LEASE, retry=retry, codec=PickyCodec()
-    ) as queue:
-        yield Play(queue, clock)
+    url = f"memory:{uuid4().hex}"
+    parts = open_parts(url, clock=clock, lease=LEASE, retry=retry, codec=PickyCodec())
+    with parts.queue:
+        yield Play(parts, clock)
 
 
 PATIENT = pytest.mark.parametrize("retry", [RetryPolicy(budget=DAY)])

@@ -155,7 +155,9 @@ def test_what_waits_and_what_runs_must_not_lose_its_lease() -> None:
     settled.settled = True
     load.finish(handled, Acked())
     assert [message.key for message in load.held()] == ["3", "0"]
-    load.lose([running])
+    settled.settled_within = True  # by a transaction that may still be rolled back
+    assert [message.key for message in load.held()] == ["3", "0", "1"]
+    load.lose([running, settled])
     assert [message.key for message in load.held()] == ["3"]
 
 

@@ -20,6 +20,7 @@ from duequeue.consumer.handover import Handover
 from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.roles import RoleAction, RoleFlow
+from duequeue.consumer.solitude import solitude
 from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
@@ -195,6 +196,7 @@ class Consumer(Generic[T]):
             _role_threads.discard(here)
             with self._handover as workload:
                 workload.end()
+            solitude.leave(self._handover)
 
     def _drive(self, role: RoleFlow[None]) -> None:
         drive(role, self._perform_for_role)

@@ -18,6 +18,7 @@ from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.roles import RoleAction, RoleFlow
+from duequeue.consumer.solitude import solitude
 from duequeue.consumer.stopping import GRACE, Stopping
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
@@ -210,6 +211,7 @@ class AsyncConsumer(Generic[T]):
         finally:
             with self._handover as workload:
                 workload.end()
+            solitude.leave(self._handover)
 
     async def _drive(self, role: RoleFlow[None]) -> None:
         await drive_async(role, self._perform_for_role)

@@ -23,7 +23,7 @@ MOMENT = 0.01
 
 
 class PollEnds(BaseException):
-    """Ends a poll because its consumer stops."""
+    """Ends a poll because its consumer stops, or must not wait for the store while it is alone."""
 
 
 class Feeder(ConsumerRole[T, P]):
@@ -36,7 +36,7 @@ class Feeder(ConsumerRole[T, P]):
         wrap: polling.Wrap[T, P],
     ) -> None:
         super().__init__(context, handover)
-        self._alone = replace(context, fetches_ahead=False)
+        self._alone = replace(context, fetches_ahead=False, cleaning=None)
         self._wrap = wrap
 
     def run(self) -> RoleFlow[None]:
@@ -45,7 +45,10 @@ class Feeder(ConsumerRole[T, P]):
         try:
             yield from self._feed()
         finally:
-            solitude.leave(self.handover)
+            workload = self.handover.workload
+            # A suspect may still run while its consumer stops. Its end then lets the others go on.
+            if workload.stopped or not (workload.stopping and workload.busy):
+                solitude.leave(self.handover)
 
     def _feed(self) -> RoleFlow[None]:
         while (room := (yield AwaitRoom())) > 0:
@@ -55,14 +58,17 @@ class Feeder(ConsumerRole[T, P]):
                     yield Pause(MOMENT)
                 yield from self._be_alone()
             try:
-                fetched = yield from relayed(self._poll(room), self._unless_stopping())
+                fetched = yield from relayed(self._poll(room), self._while_it_may())
             except PollEnds:
-                return
+                if self.handover.workload.stopping:
+                    return
+                self._end_caution()
             except QueueClosed:
                 with self.handover as workload:
                     workload.end()
                 return
             except Exception as error:  # noqa: BLE001 - a consumer outlives every error of its store
+                self._end_caution()
                 yield from self.report("poll", error)
             else:
                 with self.handover as workload:
@@ -75,23 +81,35 @@ class Feeder(ConsumerRole[T, P]):
         while not (solitude.enter(self.handover) or self.handover.workload.stopping):
             yield Pause(MOMENT)
 
+    def _end_caution(self) -> None:
+        """Poll as if there were no suspects, so that the others do not wait for the store.
+
+        This poll finds the suspects again when the store answers.
+        """
+        solitude.leave(self.handover)
+        with self.handover as workload:
+            workload.caution.alone = False
+
     def _poll(self, room: int) -> Flow[list[P]]:
         if self.handover.workload.caution.alone:
             return polling.try_poll_many(self._alone, self._wrap, room)
         return polling.poll_many(self.context, self._wrap, room, None)
 
-    def _unless_stopping(self) -> Callable[[Action], RoleFlow[object]]:
+    def _while_it_may(self) -> Callable[[Action], RoleFlow[object]]:
         """Return the function that performs one poll's actions until the consumer stops.
 
         Between two operations the poll may hold messages that it still has to return, so it ends
-        only where it begins to look or to wait.
+        only where it begins to look or to wait. While alone, it ends instead of trying again.
         """
         looks = False
 
         def perform(action: Action) -> RoleFlow[object]:
             nonlocal looks
             looked, looks = looks, isinstance(action, Run)
-            if self.handover.workload.stopping and not (looked and looks):
+            workload = self.handover.workload
+            if workload.stopping and not (looked and looks):
+                raise PollEnds
+            if workload.caution.alone and isinstance(action, Pause):
                 raise PollEnds
             return (yield self.shortened(action) if isinstance(action, Run) else action)
 

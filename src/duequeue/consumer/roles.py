@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
+from duequeue.consumer.solitude import solitude
 from duequeue.drive.actions import Action, Flow, Pause, Run
 from duequeue.errors import QueueClosed, StoreError, StoreUnavailable
 from duequeue.events.events import StoreFailed
@@ -147,6 +148,12 @@ class ConsumerRole(Generic[T, P]):
             logger.error("queue %r: %s", name, words)
 
     def _pause(self, seconds: float) -> Pause:
+        """Return a pause before the store is tried again, in which other consumers may go on."""
+        with self.handover as workload:
+            workload.store_fails = True
+            may_leave = not workload.busy
+        if may_leave:
+            solitude.leave(self.handover)
         return Pause(min(seconds, self.handover.workload.gives_up_at - monotonic()))
 
 

@@ -46,6 +46,7 @@ class Workload(Generic[P]):
         self._most_waiting = batch
         self._was_full = False
         self.held_up = False  # while another consumer of the process must be alone
+        self.store_fails = False
         self.stopping = False
         self.hard = False
         self.last_round = False
@@ -80,6 +81,7 @@ class Workload(Generic[P]):
         outrun = full and self._was_full and not (self._waiting or self._running)
         self._most_waiting = 2 * self._batch if outrun else self._batch
         self._was_full = full
+        self.store_fails = False
         kept, returned = self.caution.sort(fetched)
         self._waiting.extend(kept)
         return returned
@@ -131,7 +133,9 @@ class Workload(Generic[P]):
     def settled(self, group: list[Done[P]], *, done: bool) -> None:
         """Forget messages that were taken to be settled, or keep them for another try."""
         self._being_settled -= len(group)
-        if not done:
+        if done:
+            self.store_fails = False
+        else:
             self._done = group + self._done
 
     def held(self) -> list[P]:
@@ -188,9 +192,19 @@ class Workload(Generic[P]):
         return not self._running
 
     @property
+    def busy(self) -> bool:
+        """Whether a handler runs or is about to begin."""
+        return bool(self._waiting or self._running)
+
+    @property
     def at_rest(self) -> bool:
-        """Whether nothing would be buried if the process died now."""
-        return self.stopped or not (self.in_hand if self.caution.always else self._running)
+        """Whether nothing would be buried if the process died now.
+
+        While the store fails, nobody waits for what is handled to be settled.
+        """
+        if self.stopped or not self.caution.always:
+            return self.stopped or self.idle
+        return not self.busy if self.store_fails else not self.in_hand
 
     @property
     def in_hand(self) -> int:

@@ -5,7 +5,15 @@ import pytest
 from duequeue import ManualClock, Message
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, Consume, OpenQueue
-from duequeue.contract.phrases import DEFAULT_LEASE, MINUTE, SECOND, claim, snapshot
+from duequeue.contract.phrases import (
+    DEFAULT_LEASE,
+    MINUTE,
+    PATIENCE,
+    SECOND,
+    claim,
+    in_background,
+    snapshot,
+)
 from duequeue.contract.stage import Stage, until, until_gone
 from duequeue.message import State
 
@@ -137,3 +145,23 @@ def test_a_suspect_runs_beside_no_other_consumer_of_the_process(
             assert after.delivery.key == "later mail"
             after.end()
             until_gone(mails, "later mail")
+
+
+def test_nothing_begins_beside_a_suspect_whose_consumer_stops(
+    queue: QueueFace, open_queue: OpenQueue, stage: Stage, consume: Consume, suspect: str
+) -> None:
+    mails = open_queue("mails")
+    with consume(mails):
+        consumer = consume(queue)
+        alone = stage.next()
+        assert alone.delivery.key == suspect
+        stopping = in_background(consumer.stop)
+        queue.offer("a", 1)  # what a feeder that goes on would fetch
+        mails.offer("mail", 1)
+        until(lambda: mails.stats().leased == 1)
+        assert stage.is_empty()
+        alone.end()
+        stopping.result(PATIENCE)
+        mail = stage.next()
+        assert mail.delivery.key == "mail"
+        mail.end()
