@@ -1,150 +1,69 @@
 """Each statement of each call fails in turn, and a call that failed has changed nothing."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from datetime import timedelta
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 import psycopg
 import pytest
 
-from duequeue import ManualClock, Message, RetryPolicy
-from duequeue.contract.faces import Face, QueueFace
-from duequeue.contract.phrases import DAY, HOUR, MINUTE, claim
+from duequeue import ManualClock, RetryPolicy
+from duequeue.contract.faces import AsyncFace, Face, QueueFace
+from duequeue.contract.phrases import DAY
 from duequeue.errors import StoreError
-from tests.fixtures.failing import FAILURES, INTERRUPTED, LOCKED, rows_in
+from tests.fixtures.connections import begin_again, close, connect_in_transaction
+from tests.fixtures.failing import CUT, FAILURES, INTERRUPTED, LOCKED, rows_in
 from tests.fixtures.injecting import injected
 from tests.fixtures.mariadb import connected
-
-# Returns a call that may fail again and again until it succeeds.
-Scene: TypeAlias = Callable[[QueueFace, ManualClock], Callable[[], object]]
+from tests.sql.failing_calls import BULK_CALLS, CALLS, Ground, Scene, expire, offer_many
 
 HOLD = "SELECT id FROM duequeue_kind FOR UPDATE"
 
-
-def offered(queue: QueueFace, number: int = 3) -> None:
-    queue.offer_batch([Message(f"old-{n}", n) for n in range(number)])
-
-
-def offer(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    return lambda: queue.offer("old-1", "changed", DAY)
-
-
-def offer_batch(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    batch: list[Message[Any]] = [Message(f"old-{n % 5}", n + 10, DAY) for n in range(12)]
-    return lambda: queue.offer_batch(batch)
-
-
-def offer_many(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    """A batch of which MariaDB is first sent only the INSERT."""
-    offered(queue)
-    batch: list[Message[Any]] = [Message(f"old-{n}", n + 10, DAY) for n in range(300)]
-    return lambda: queue.offer_batch(batch)
-
-
-def ack(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    return claim(queue).ack
-
-
-def ack_many(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    held = queue.try_poll_many(3)
-    return lambda: queue.ack_many(held)
-
-
-def answer(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    held = claim(queue)
-    return lambda: held.ack(response="done")
-
-
-def bury(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    held = claim(queue)
-    return lambda: held.bury("enough")
-
-
-def release(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    held = claim(queue)
-    return lambda: held.release(DAY)
-
-
-def drop(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    return lambda: queue.drop("old-1")
-
-
-def drop_all(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    return lambda: queue.drop_all(queue.name)
-
-
-def expire(queue: QueueFace, clock: ManualClock) -> Callable[[], object]:
-    queue.offer("short", 1, expires=timedelta(minutes=1))
-    clock.advance(HOUR)
-    return lambda: poll_later(queue, clock)
-
-
-def poll_again(queue: QueueFace, clock: ManualClock) -> Callable[[], object]:
-    """A poll of a key whose earlier message has a response, which the poll deletes."""
-    offered(queue, 1)
-    claim(queue).ack(response="earlier")
-    offered(queue, 1)
-    return lambda: poll_later(queue, clock)
-
-
-def poll_later(queue: QueueFace, clock: ManualClock) -> object:
-    clock.advance(10 * MINUTE)  # so that the lease of a poll that failed has ended
-    return queue.try_poll()
-
-
-def revive(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    claim(queue).bury("enough")
-    return lambda: queue.revive("old-0")
-
-
-def revive_all(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    for held in queue.try_poll_many(3):
-        held.bury("enough")
-    return queue.revive_all
-
-
-def reschedule(queue: QueueFace, _: ManualClock) -> Callable[[], object]:
-    offered(queue)
-    return lambda: queue.reschedule("old-1", DAY)
-
-
-SCENES: dict[str, Scene] = {
-    scene.__name__: scene
-    for scene in (
-        *(offer, offer_batch, offer_many, ack, ack_many, answer, bury, release),
-        *(drop, drop_all, expire, poll_again, revive, revive_all, reschedule),
-    )
-}
-# All failures with a history, and the first of them without one.
+HISTORY, NO_HISTORY, WITHIN = "history", "no history", "within"
+OWN = "own"
+# All failures with a history, and the first of them without one. A caller's connection that is lost
+# has lost its transaction, too. Spark's calls are never within one.
 CASES = [
-    (store, failure, history)
+    pytest.param(store, failure, manner, scene, id=f"{scene.__name__}-{store}-{failure}-{manner}")
     for store, failures in FAILURES.items()
     for failure in failures
-    for history in ([True, False] if failure == INTERRUPTED else [True])
+    for manner in (HISTORY, NO_HISTORY, WITHIN)
+    if {HISTORY: True, NO_HISTORY: failure == INTERRUPTED, WITHIN: failure != CUT}[manner]
+    for scene in ([*CALLS] if manner == WITHIN else [*CALLS, *BULK_CALLS])
+    if scene is not offer_many or store != "sqlite"  # where each message is a statement of its own
 ]
 
 
+class Own:
+    """A queue on its own connections, each call on which ends its transaction."""
+
+    def __init__(self, queue: QueueFace) -> None:
+        self.queue = queue
+
+    def end(self, *, commit: bool) -> None:
+        pass
+
+
+class Borrowed(Own):
+    """A queue within the transaction of an application."""
+
+    def __init__(self, queue: QueueFace, connection: Any) -> None:
+        super().__init__(queue.within(connection))
+        self._connection = connection
+
+    def end(self, *, commit: bool) -> None:
+        """End the transaction, and begin the next one with something of the application's."""
+        if commit:
+            self._connection.commit()
+        else:
+            self._connection.rollback()
+        begin_again(self._connection)
+        self.queue.offer(OWN, 1, DAY)
+
+
 @pytest.mark.usefixtures("injectable")
-@pytest.mark.parametrize(
-    ("store", "failure", "history"),
-    CASES,
-    indirect=["store"],
-    ids=lambda value: {True: "history", False: "no history"}.get(value, value),
-)
-@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+@pytest.mark.parametrize(("store", "failure", "manner", "scene"), CASES, indirect=["store"])
 def test_a_call_that_fails_has_changed_nothing(
     *,
     store: str,
@@ -152,29 +71,53 @@ def test_a_call_that_fails_has_changed_nothing(
     store_url: str,
     face: Face,
     clock: ManualClock,
-    history: bool,
+    manner: str,
     scene: Scene,
 ) -> None:
-    if scene is offer_many and store == "sqlite":
-        pytest.skip("each message is a statement of its own")
-    once = RetryPolicy.never()
-    with face.open(store_url, "orders", clock=clock, history=history, retry=once) as queue:
-        call = scene(queue, clock)
+    if scene in BULK_CALLS and isinstance(face, AsyncFace):
+        pytest.skip("Spark has no awaiting face")
+    history = manner != NO_HISTORY
+    with ExitStack() as opened:
+        queue = face.open(
+            store_url, "orders", clock=clock, history=history, retry=RetryPolicy.never()
+        )
+        opened.callback(queue.close)
+        own = Own(queue)
+        if manner == WITHIN:
+            connection = connect_in_transaction(store, face, store_url)
+            opened.callback(close, connection)
+            own = Borrowed(queue, connection)
+        at = Ground(store_url, own.queue, clock, history)
+        opened.callback(at.close)
+        call = scene(at)
+        own.end(commit=True)
         before, found = rows_in(store, store_url), []
         statement = FAILURES[store][failure]
         with locked(store, store_url) if failure == LOCKED else nullcontext():
             for number in count():
-                # A poll goes on without the messages that it cannot settle.
-                with injected(statement, number) as injection, suppress(StoreError):
-                    call()
+                with injected(statement, number) as injection:
+                    succeeded = succeeds(call)
                 if not injection.was_sent:
                     break
+                assert not (succeeded and manner == WITHIN)
                 found.append(rows_in(store, store_url))
-        after = rows_in(store, store_url)
+                own.end(commit=succeeded)
+                found.append(rows_in(store, store_url))
+        own.end(commit=True)
+        after = [row for row in rows_in(store, store_url) if row[1] != OWN]
     assert after != before
     assert found[0] == before
     # A poll is several operations. The last of them fails when the expired message is gone.
     assert all(rows in ([before, after] if scene is expire else [before]) for rows in found)
+
+
+def succeeds(call: Callable[[], object]) -> bool:
+    """Call it; a poll goes on without the messages that it cannot settle, but not within."""
+    try:
+        call()
+    except StoreError:
+        return False
+    return True
 
 
 @contextmanager

@@ -165,7 +165,7 @@ def _look(
                 policy, claim, gives_up_at=gives_up_at, consumes=True, contact=context.contact
             )
         except StoreError as error:
-            if not found:
+            if not found or context.is_borrowed:
                 raise
             words = "queue %r: could not look for more messages: %s"
             logger.warning(words, context.name, one_line(error))

@@ -32,7 +32,10 @@ def remove(
     now: int,
     gives_up_at: float,
 ) -> Flow[bool]:
-    """Bury and drop messages, and return whether that succeeded."""
+    """Bury and drop messages, and return whether that succeeded.
+
+    Within a caller's transaction it raises, or else the caller might commit the half of it.
+    """
     try:
         if burials:
             yield from _bury(context, claimed, burials, now, gives_up_at)
@@ -40,6 +43,8 @@ def remove(
             many_more = len(expired) == len(claimed)
             yield from _expire(context, expired, now, gives_up_at, many_more=many_more)
     except StoreError as error:
+        if context.is_borrowed:
+            raise
         # They stay leased and come again, so what was claimed with them need not wait.
         removed = len(burials) + len(expired)
         words = "queue %r: could not bury or drop %d messages, so they come again: %s"
@@ -103,6 +108,8 @@ def give_back(context: Context[T], ended: list[Claimed], gives_up_at: float) -> 
         yield from _once(context, partial(context.store.give_back, leases), gives_up_at)
         yield from context.announce(min(each.due_at for each in ended), context.now())
     except StoreError as error:
+        if context.is_borrowed:
+            raise
         words = "queue %r: could not give back %d messages, so they come again: %s"
         logger.warning(words, context.name, len(leases), one_line(error))
 
