@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from duequeue import Queue
 from tests.cli.command import ROOT, command, environment, run
+from tests.cli.conftest import DueQueue
 from tests.spark.frames import PAST
 
 
@@ -96,9 +97,12 @@ DELIVER = ("deliver", "math:fsum", "--queue", "q", "--checkpoint", "c")
         (("archive", "--to", "x", "--url", ""), "url names no store"),
     ],
 )
-def test_wrong_arguments_start_no_spark(arguments: tuple[str, ...], words: str) -> None:
-    finished = run("pipeline", *arguments, url="postgresql://me:secret@localhost/app")
-    assert finished.returncode in {1, 2}
-    assert words in finished.stderr
-    assert "starting Spark" not in finished.stdout
-    assert "secret" not in finished.stdout + finished.stderr
+def test_wrong_arguments_start_no_spark(
+    bare: DueQueue, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setenv("DUEQUEUE_URL", "postgresql://me:secret@localhost/app")
+    ran = bare("pipeline", *arguments)
+    assert ran.status in {1, 2}
+    assert words in ran.err
+    assert "starting Spark" not in ran.out
+    assert "secret" not in ran.out + ran.err

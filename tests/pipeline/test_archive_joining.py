@@ -1,6 +1,7 @@
 """Small files of an archive are joined, and every reader finds each row once meanwhile."""
 
 import logging
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,24 +23,34 @@ FIRST = "day=2026-03-01"
 FILES = 4
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """One kind of database, because the files are the same for each."""
-    return f"sqlite:///{tmp_path / 'queue.db'}"
-
-
 def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("day=*/queue=*/*.parquet"))
 
 
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database and its archive of many small files, which each test copies."""
+    made = tmp_path_factory.mktemp("hourly")
+    url, clock = f"sqlite:///{made / 'queue.db'}", ManualClock(START)
+    with Queue.open(url, "orders", clock=clock, history=True) as queue:
+        for number in range(FILES):
+            settle(queue, f"a{number}")
+            archive(spark, url=url, folder=made / "archive", clock=clock, include_today=True)
+    return made
+
+
 @pytest.fixture
-def hourly(spark: SparkSession, url: str, queue: Queue[Any], folder: Path) -> list[Any]:
-    """An archive of many small files, and its rows."""
-    for number in range(FILES):
-        settle(queue, f"a{number}")
-        archive(spark, url=url, folder=folder, clock=ManualClock(START), include_today=True)
+def url(made: Path, tmp_path: Path) -> str:
+    """One kind of database, because the files are the same for each."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return f"sqlite:///{tmp_path / 'queue.db'}"
+
+
+@pytest.fixture
+def hourly(url: str, folder: Path) -> list[Any]:
+    """The rows of the archive, each of which has a file."""
     assert len(files(folder)) == FILES
-    return in_archive(spark, folder)
+    return [(FIRST[4:], "orders", f"a{number}") for number in range(FILES)]
 
 
 def next_day(spark: SparkSession, url: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from duequeue import Message, Queue
 from duequeue.codec import BytesCodec
 from duequeue.pipeline import Migrated, migrate, migrating, streaming_query
 from tests.fixtures.stores import fresh_url
+from tests.pipeline.test_deliver_reset import cut
 from tests.spark.frames import FUTURE, PAST
 
 
@@ -116,6 +117,29 @@ def test_of_a_key_that_both_have_one_counts(
     replaced = ends.new.read("k")
     assert replaced is not None
     assert replaced.payload == "moved to another day"
+
+
+@pytest.mark.parametrize("damaged", ["offsets/0", "commits/0", "metadata"])
+def test_a_damaged_checkpoint_is_told_of_in_one_sentence_and_can_be_reset(
+    spark: SparkSession, tmp_path: Path, damaged: str
+) -> None:
+    source, target = (f"sqlite:///{tmp_path / name}" for name in ("old.db", "new.db"))
+    with Queue.open(source, "orders") as old, Queue.open(target, "orders") as new:
+        ends = Ends(source, target, old, new)
+        old.offer("first", 1, FUTURE)
+        assert move(spark, ends, tmp_path) == Migrated(moved=1, left=0)
+        consumer = (tmp_path / "checkpoint" / "duequeue-consumer").read_text()
+        cut(damaged)(tmp_path / "checkpoint")
+        old.offer("second", 1, FUTURE)
+        with pytest.raises(ValueError, match="is damaged or missing: run again with res") as told:
+            move(spark, ends, tmp_path)
+        assert "\n" not in str(told.value)
+        assert (old.stats().future, old.stats().leased) == (1, 0)
+        assert move(spark, ends, tmp_path, reset_checkpoint=True) == Migrated(moved=1, left=0)
+        old.offer("third", 1, FUTURE)
+        assert move(spark, ends, tmp_path) == Migrated(moved=1, left=0), "and so it goes on"
+        assert (old.stats().total, new.stats().future) == (0, 3)
+        assert (tmp_path / "checkpoint" / "duequeue-consumer").read_text() == consumer
 
 
 def test_a_queue_is_not_moved_onto_itself(spark: SparkSession, tmp_path: Path) -> None:

@@ -224,3 +224,14 @@ def frozen_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def test_workers_do_not_look_for_garbage_in_what_they_imported(spark: SparkSession) -> None:
     one = spark.range(1).coalesce(1).mapInArrow(frozen_objects, "id long")
     assert any([row.id for row in one.collect()] > [10_000] for _ in range(5))
+
+
+def place_of_pyspark(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the file from which the worker has imported PySpark."""
+    for _ in batches:
+        yield pa.record_batch({"file": [os.path.realpath(pyspark.__file__)]})
+
+
+def test_workers_do_not_compile_an_archive_of_pyspark(spark: SparkSession) -> None:
+    (row,) = spark.range(1).coalesce(1).mapInArrow(place_of_pyspark, "file string").collect()
+    assert row.file == os.path.realpath(pyspark.__file__)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from duequeue import Message, Outcome, Queue, StoreError
+from duequeue import ManualClock, Message, Outcome, Queue, StoreError
 from duequeue.contract.logs import messages_of
 from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
@@ -303,6 +303,19 @@ def test_a_batch_that_is_forgotten_has_nothing_to_read(bulk: OpenBulk) -> None:
     assert bulk.run(partial(bulk.store.slice_lengths, BatchId("me", 1), 0, 9)) == []
     read = partial(bulk.store.read_slice, BatchId("me", 1), 0, range(9), with_payload=True)
     assert bulk.run(read) == []
+
+
+def test_what_a_stream_held_when_it_died_is_not_buried_for_it(
+    bulk: OpenBulk, queue: Queue[Any], url: str
+) -> None:
+    """The tokens of several batches, because they differ in every digit but the last."""
+    queue.offer_batch(Message(f"k{number}", 1) for number in range(16))
+    for sequence in range(1, 9):
+        lease(bulk, sequence, limit=2)
+    later = ManualClock(datetime.now(UTC) + timedelta(hours=1))
+    with Queue[Any].open(url, "orders", max_attempts=1, clock=later) as strict:
+        assert [each.attempt for each in strict.try_poll_many(99)] == [2] * 16
+        assert strict.stats().buried == 0
 
 
 def test_the_first_batch_that_is_not_acked(bulk: OpenBulk, queue: Queue[Any]) -> None:

@@ -47,7 +47,7 @@ class Checkpoint:
                     "checkpoint",
                     text=f"checkpoint: {self._folder.of(name)} is damaged or missing: run again "
                     "with reset_checkpoint=True (--reset-checkpoint), which begins a new log after "
-                    "the last batch of the results; messages that were not acked come again",
+                    "the last batch that was written; messages that were not acked come again",
                 )
 
     def query(self) -> str | None:

@@ -18,6 +18,7 @@ from duequeue.backends import absolute
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
+from duequeue.pipeline.starting import Start
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.port.bulk import OfferCounts
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
@@ -44,6 +45,7 @@ def migrate(
     queue: str,
     checkpoint: str | Path,
     switched: bool = False,
+    reset_checkpoint: bool = False,
     codec: str = "json",
     progress: Progress | None = None,
     **options: str | int,
@@ -51,7 +53,8 @@ def migrate(
     """Move every message that nobody holds from the URL `source` to the URL `target`.
 
     If both databases have a key, the source's message wins. Once producers have `switched` to the
-    target, the target's message wins.
+    target, the target's message wins. If the checkpoint is damaged, `reset_checkpoint` begins a new
+    one after the last round that reached the target, as the same consumer.
     """
     source, target = absolute(source), absolute(target)
     reading = {**options, "url": source, "queue": queue, "codec": codec, "includeFuture": "true"}
@@ -65,26 +68,26 @@ def migrate(
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
     reporter.step(f"moving {queue}")
     kept = Checkpoint(spark, checkpoint)
-    kept.repair()
-    reading["consumerId"] = parse(reading).consumer_id or kept.consumer()
-    left = _Left(free=0, held=0)
-    for _ in range(MOST_ROUNDS):
-        writer = (
-            _messages(spark, reading, switched=switched)
-            .writeStream.format(DueQueueSource.name())
-            .options(**writing)
-            .option("checkpointLocation", kept.path)
-        )
-        run_query(
-            spark,
-            writer,
-            totals,
-            lambda counts: reporter.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
-            forever=False,
-        )
-        left = _left(reading)
-        if not left.free:
-            break
+    with Start(kept, None, parse(writing)).begun(parse(reading), reset=reset_checkpoint):
+        reading["consumerId"] = parse(reading).consumer_id or kept.consumer()
+        left = _Left(free=0, held=0)
+        for _ in range(MOST_ROUNDS):
+            writer = (
+                _messages(spark, reading, switched=switched)
+                .writeStream.format(DueQueueSource.name())
+                .options(**writing)
+                .option("checkpointLocation", kept.path)
+            )
+            run_query(
+                spark,
+                writer,
+                totals,
+                lambda counts: reporter.still(f"moving {queue}: {counts.get('moved', 0):,} moved"),
+                forever=False,
+            )
+            left = _left(reading)
+            if not left.free:
+                break
     return Migrated(totals.counts.get("moved", 0), sum(left))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID, uuid5
 
 from duequeue.errors import StoreError
+from duequeue.port.fencing import LEAST
 from duequeue.port.store import Burial, Counts, Release, Session, Steps
 
 if TYPE_CHECKING:
@@ -104,8 +105,13 @@ class BatchId(NamedTuple):
 
 
 def token_of(batch: BatchId) -> int:
-    """Return a batch's fencing token, which is the same every time, even after a crash."""
-    return (uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66) + 1
+    """Return a batch's fencing token, which is the same every time, even after a crash.
+
+    Its last digit says that the batch is only fetched ahead, because nobody knows which of its
+    messages a handler had when its lease ended. It forgets earlier losses; see `port/fencing.py`.
+    """
+    number = uuid5(_TOKENS, f"{batch.consumer}/{batch.sequence}").int >> 66
+    return number - number % LEAST + LEAST
 
 
 class StreamBatch(NamedTuple):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from duequeue.cli.address import add_url
 from duequeue.cli.handler_path import load
-from duequeue.cli.pipeline.running import Running, add_master, run_job
+from duequeue.cli.pipeline.running import Running, add_master, add_reset, run_job
 from duequeue.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -64,12 +64,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="run until Ctrl-C, instead of until no message is due",
     )
-    parser.add_argument(
-        "--reset-checkpoint",
-        action="store_true",
-        help="begin a new checkpoint after the last batch of the results, if the old one is "
-        "damaged or lost; messages that were not acked come again",
-    )
+    add_reset(parser, "the last batch of the results")
     add_master(parser)
     parser.set_defaults(run=start)
 

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from duequeue.cli.address import add_url
-from duequeue.cli.pipeline.running import Running, add_master, run_job
+from duequeue.cli.pipeline.running import Running, add_master, add_reset, run_job
 
 TARGET_VARIABLE = "DUEQUEUE_TARGET_URL"
 
@@ -41,6 +41,7 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
         action="store_true",
         help="if both databases have a key, keep the new database's message",
     )
+    add_reset(parser, "the last round that reached the new database")
     add_master(parser)
     parser.set_defaults(
         run=lambda given: run_job(given, lambda job: run(given, job), url_options=("url", "to"))
@@ -60,6 +61,7 @@ def run(given: argparse.Namespace, job: Running) -> str:
         codec=given.codec,
         checkpoint=given.checkpoint,
         switched=given.switched,
+        reset_checkpoint=given.reset_checkpoint,
         progress=job.progress,
     )
     moved = f"moved {counted(done.moved, 'message')}"

@@ -45,6 +45,16 @@ def add_master(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, "--conf", "of Spark, such as spark.executor.memory=4g")
 
 
+def add_reset(parser: argparse.ArgumentParser, last: str) -> None:
+    """Add the way out of a damaged checkpoint, which goes on after `last`."""
+    parser.add_argument(
+        "--reset-checkpoint",
+        action="store_true",
+        help=f"begin a new checkpoint after {last}, if the old one is damaged or lost; messages "
+        "that were not acked come again",
+    )
+
+
 def add_settings(parser: argparse.ArgumentParser, name: str, about: str) -> None:
     """Add an argument that takes one setting and may be repeated."""
     parser.add_argument(

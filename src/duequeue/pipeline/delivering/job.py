@@ -19,8 +19,8 @@ from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.delivering.results_folder import ResultsFolder
-from duequeue.pipeline.delivering.starting import Start
 from duequeue.pipeline.progress import NoProgress, Progress
+from duequeue.pipeline.starting import Start
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options, parse

@@ -1,4 +1,4 @@
-"""Before a delivery begins: its checkpoint and the folder of its results are made ready."""
+"""Before a job with a checkpoint begins: that and the place of its results are made ready."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +13,7 @@ from duequeue.spark.options import Options
 
 @dataclass(frozen=True)
 class Start:
-    """Where a delivery records how far it is, the folder of its results, or their queue."""
+    """Where a job records how far it is, the folder of its results, or their queue."""
 
     checkpoint: Checkpoint
     folder: ResultsFolder | None
