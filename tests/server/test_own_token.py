@@ -7,22 +7,27 @@ import socket
 import stat
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
 from duequeue import AsyncQueue, Queue, RetryPolicy
+from duequeue.cli.admitting import access_for
 from duequeue.errors import InvalidArgument, StoreError, StoreUnavailable
 from duequeue.process.own_token import (
     FOLDER_VARIABLE,
     find_own_token,
     keep_own_token,
     own_token_file,
+    remove_own_token,
 )
+from duequeue.server.tokens import Scope, new_token
 from duequeue.server.unix_socket import OWNER_ONLY, listening_unix_socket
 from tests.cli.command import run
 from tests.fixtures.servers import free_port
@@ -103,6 +108,35 @@ def test_the_next_start_keeps_the_token(tmp_path: Path) -> None:
         first.terminate()
         with serving("--no-push", folder=tmp_path, port=port):
             assert http.get(PUT).status_code == 200
+
+
+def test_a_port_that_the_system_chose_leaves_no_token_behind(elsewhere: Path) -> None:
+    with serving("--no-push", folder=elsewhere) as server, server.client() as http:
+        assert http.put(PUT).status_code == 200
+        assert own_token_file(server.port).exists()
+        assert server.terminate() == 0
+    assert list((elsewhere / "duequeue").iterdir()) == []
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(("chosen", "found"), [(0, True), (1, False)])
+def test_a_token_stays_that_another_server_may_need(*, chosen: int, found: bool) -> None:
+    given = Namespace(token_file=None, dev=False, socket=None, port=chosen)
+    if found:
+        keep_own_token(1, new_token([Scope.ADMIN], datetime.now(UTC))[0])
+    with ExitStack() as at_end:
+        access_for(given, "127.0.0.1", 1, at_end)
+        kept = find_own_token("127.0.0.1", 1)
+    assert kept is not None
+    assert find_own_token("127.0.0.1", 1) == kept
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_token_that_took_the_place_of_another_stays() -> None:
+    keep_own_token(1, "dq_2")
+    remove_own_token(1, "dq_1")
+    remove_own_token(2, "dq_1")
+    assert find_own_token("127.0.0.1", 1) == "dq_2"
 
 
 @pytest.mark.usefixtures("elsewhere")

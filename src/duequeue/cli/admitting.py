@@ -1,11 +1,18 @@
 """Who may call `duequeue serve`, and what it prints about that."""
 
 import argparse
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from duequeue.cli.output import paint
 from duequeue.errors import InvalidArgument
-from duequeue.process.own_token import LOOPBACK, find_own_token, keep_own_token, own_token_file
+from duequeue.process.own_token import (
+    LOOPBACK,
+    find_own_token,
+    keep_own_token,
+    own_token_file,
+    remove_own_token,
+)
 from duequeue.server.access import Access
 from duequeue.server.tokens import (
     Grant,
@@ -40,8 +47,10 @@ def checked_host(given: argparse.Namespace) -> str:
     return host
 
 
-def access_for(given: argparse.Namespace, host: str, port: int) -> tuple[Access, list[str]]:
-    """Return who may call, and what to print about it."""
+def access_for(
+    given: argparse.Namespace, host: str, port: int, at_end: ExitStack
+) -> tuple[Access, list[str]]:
+    """Return who may call, and what to print about it; `at_end` is closed when the server ends."""
     if given.token_file is not None:
         return _with_file(given.token_file), []
     if given.dev:
@@ -52,7 +61,7 @@ def access_for(given: argparse.Namespace, host: str, port: int) -> tuple[Access,
         return access, [f"token: {token}", *warnings]
     if given.socket is not None:  # only its owner can connect to it
         return Access(None, required=False, trusted=True), []
-    return _with_own_token(port)
+    return _with_own_token(port, at_end if given.port == 0 else None)
 
 
 def _development_tokens(host: str, port: int) -> tuple[str, list[Grant]]:
@@ -74,10 +83,17 @@ def _with_file(path: str) -> Access:
     return Access(tokens, required=True)
 
 
-def _with_own_token(port: int) -> tuple[Access, list[str]]:
-    """Need a token that is kept in a file, which clients of the same user find by themselves."""
+def _with_own_token(port: int, at_end: ExitStack | None) -> tuple[Access, list[str]]:
+    """Need a token that is kept in a file, which clients of the same user find by themselves.
+
+    The next server hardly gets a port that the system has chosen, so its file goes at the end. It
+    stays if this server has found it there, because it may be of one at another address.
+    """
     now = datetime.now(UTC)
-    kept = keep_own_token(port, new_token([Scope.ADMIN], now)[0])
+    token = new_token([Scope.ADMIN], now)[0]
+    kept = keep_own_token(port, token)
+    if at_end is not None:
+        at_end.callback(remove_own_token, port, token)
     path = own_token_file(port)
     grant = known_grant(kept, now)
     if grant is None:

@@ -2,7 +2,7 @@
 
 import argparse
 import socket
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
 
 from duequeue.backends import is_server
@@ -31,9 +31,9 @@ def serve_until_stopped(given: argparse.Namespace) -> None:
     set_up_log(given.log_level, given.log_format)
     certificate, host = _certificate(given), checked_host(given)
     where = ServerSettings(host, given.port, certificate, given.access_log, drain_of(given))
-    with _listening(given, where) as listener:
+    with _listening(given, where) as listener, ExitStack() as at_end:
         port: int = 0 if given.socket else listener.getsockname()[1]
-        access, notices = access_for(given, host, port)
+        access, notices = access_for(given, host, port, at_end)
         push = push_settings(given, given.token_file)
         service = Service(_settings(given), access, Limits(), push if given.push else None)
         raise_file_limit()

@@ -6,6 +6,7 @@ Each port has a file of its own, so that a token goes only to the port that it w
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from duequeue.errors import InvalidArgument
@@ -45,6 +46,14 @@ def keep_own_token(port: int, token: str) -> str:
             text=f"the token of this server cannot be kept ({error}): let {FOLDER_VARIABLE} name a "
             "folder for it, or pass --token-file or --socket",
         ) from error
+
+
+def remove_own_token(port: int, token: str) -> None:
+    """Remove the token that a server has made, but not another one that is in its place."""
+    with suppress(OSError):
+        path = own_token_file(port)
+        if path.read_text("ascii", "replace").strip() == token:
+            path.unlink()
 
 
 def _write_once(path: Path, token: str) -> None:
