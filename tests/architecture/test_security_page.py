@@ -18,6 +18,7 @@ DEFECTS = f"{CONTRACT}/test_known_defects.py"
 MATERIALS = "tests/architecture/test_bill_of_materials.py"
 PUSH = "tests/callbacks/test_push_process.py"
 CONNECTIONS = "tests/server/test_connections.py"
+HANDSHAKES = "tests/server/test_handshakes.py"
 SERVER = "tests/server/test_security.py"
 OWN_TOKEN = "tests/server/test_own_token.py"
 ENDPOINTS = "tests/server/test_endpoints.py"
@@ -234,6 +235,17 @@ CHECKED: dict[str, tuple[str, ...]] = {
         f"{CONNECTIONS}::test_connections_are_limited_in_all_and_per_address",
         f"{CONNECTIONS}::test_a_server_without_files_says_so_and_recovers",
     ),
+    "With HTTPS, a connection counts from its beginning": (
+        f"{HANDSHAKES}::test_silent_connections_are_limited_before_their_handshake",
+        f"{HANDSHAKES}::test_a_connection_counts_for_as_long_as_it_is_open",
+    ),
+    "The server closes it without an answer if there are": (
+        f"{HANDSHAKES}::test_silent_connections_are_limited_before_their_handshake",
+        f"{HANDSHAKES}::test_a_handshake_that_does_not_end_is_given_up",
+    ),
+    "Only this time limits a handshake": (
+        f"{HANDSHAKES}::test_a_handshake_that_does_not_end_is_given_up",
+    ),
     "Log lines and error answers contain neither": (
         f"{SERVER}::test_neither_payloads_nor_tokens_are_logged",
     ),
@@ -280,7 +292,6 @@ NOT_ABOUT_DUEQUEUE = {
     "Secure the cluster as Spark's own",
     "If you do not trust the other users",
     "Let a proxy in front of it do that",
-    "With HTTPS, let a proxy limit connections too",
     "The guide also says what the roles cannot prevent",
     "Use `sslmode=verify-full`",
     "Let only the account of your workers",

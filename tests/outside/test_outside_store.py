@@ -19,12 +19,12 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(INSTALLED)
 
 
-def judge(folder: Path, *arguments: str) -> str:
+def judge(folder: Path, *arguments: str, module: str = "duequeue.contract") -> str:
     """Run part of the contract as an author would, and return what pytest printed."""
     path = os.pathsep.join([str(INSTALLED), *filter(None, [os.environ.get("PYTHONPATH")])])
-    options = ["-q", "-p", "no:xdist"]
+    quietly = ["-q", "-p", "no:xdist"]
     finished = subprocess.run(
-        [sys.executable, "-m", "duequeue.contract", *options, *arguments],
+        [sys.executable, "-m", module, *quietly, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
@@ -67,6 +67,9 @@ def test_a_store_that_breaks_the_contract_fails(tmp_path: Path) -> None:
 def test_without_a_store_for_each_test_nothing_is_judged(
     tmp_path: Path, options: list[str]
 ) -> None:
-    printed = judge(tmp_path, "-k", "test_offer", *options)
+    # The plugin refuses it, so a test of one line shows it sooner than all those of the contract.
+    (tmp_path / "test_one.py").write_text("def test_one(store_url: str) -> None: ...\n")
+    plugins = ("--disable-plugin-autoload", "-p", "duequeue.contract.plugin")
+    printed = judge(tmp_path, *plugins, *options, module="pytest")
     assert "name the store with --url, and write {unique}" in printed
     assert " passed" not in printed

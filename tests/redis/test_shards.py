@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, in_background
 from duequeue.contract.stage import until
-from duequeue.port.store import Claimed, Record, Session, Steps, Store
+from duequeue.port.store import Claimed, Record, Steps, Store
 from duequeue.stores.redis.shards import shard_of, shards_of, tags
 from duequeue.stores.redis.side_by_side import side_by_side
 from duequeue.stores.redis_client.servers import SLOTS, slot_of
@@ -64,11 +64,11 @@ def test_polls_take_what_is_due_first_over_all_shards(queue: Any, limit: int) ->
     assert queue.stats().total == 0
 
 
-def overtaken(store: Store, session: Session) -> Steps[list[Claimed]]:
-    """Claim a message; after the look at all shards, another poll takes the one that is first."""
+def claimed_while(store: Store, happens: Callable[[], object]) -> Steps[list[Claimed]]:
+    """Claim a message; after the look at all shards, and before the claim, something happens."""
     steps = store.claim(1, 9, 10, token=10)
     reply = yield next(steps)
-    assert len(session.run(partial(store.claim, 1, 9, 10, token=20))) == 1
+    happens()
     try:
         while True:
             reply = yield steps.send(reply)
@@ -77,14 +77,35 @@ def overtaken(store: Store, session: Session) -> Steps[list[Claimed]]:
         return claimed
 
 
+FIRST, OTHER = "a", "b"
+IN_TWO_SHARDS = [Record(FIRST, b"1", 1), Record(OTHER, b"1", 2)]
+
+assert shard_of(FIRST, SHARDS) != shard_of(OTHER, SHARDS)
+
+
 def test_a_poll_that_is_overtaken_in_one_shard_looks_at_the_others(store_url: str) -> None:
-    first, second = "a", "b"
-    assert shard_of(first, SHARDS) != shard_of(second, SHARDS)
     with opened_store(store_url) as (store, session):
-        records = [Record(first, b"1", 1), Record(second, b"1", 2)]
-        session.run(partial(store.offer, records, 9))
-        (found,) = session.run(partial(overtaken, store, session))
-        assert found.key == second
+        session.run(partial(store.offer, IN_TWO_SHARDS, 9))
+
+        def overtake() -> None:
+            assert len(session.run(partial(store.claim, 1, 9, 10, token=20))) == 1
+
+        (found,) = session.run(partial(claimed_while, store, overtake))
+        assert found.key == OTHER
+
+
+def test_a_poll_that_finds_too_many_after_none_gives_back_what_is_due_later(
+    store_url: str,
+) -> None:
+    with opened_store(store_url) as (store, session):
+
+        def offer() -> None:
+            session.run(partial(store.offer, IN_TWO_SHARDS, 9))
+
+        (found,) = session.run(partial(claimed_while, store, offer))
+        assert found.key == FIRST
+        (given_back,) = session.run(partial(store.claim, 9, 9, 10, token=20))
+        assert (given_back.key, given_back.attempt) == (OTHER, 1)
 
 
 def size_of_all(client: Any, command: str, name: str) -> int:

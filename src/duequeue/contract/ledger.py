@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from inspect import isgenerator
 from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
-from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace
-from duequeue.drive.actions import performer, performer_async
-from duequeue.drive.steps import drive, drive_async
-from duequeue.flows import opening
-from duequeue.flows.context import Context
-from duequeue.port.store import Backend, Store
+from duequeue.contract.parts import Around, open_async_parts, open_parts
+from duequeue.port.store import Store
+
+# The properties of a store that have operations of their own.
+PARTS = {"burials", "cron"}
 
 # How often each operation of the store was run, by its name.
 Ledger = Mapping[str, int]
@@ -27,7 +25,7 @@ class OpenCounted(Protocol):
 
 
 class CountingStore:
-    """A store that counts how often each of its operations was begun."""
+    """A store, or a part of one, that counts how often each of its operations was begun."""
 
     def __init__(self, store: Any, counter: Counter[str]) -> None:
         self._store = store
@@ -35,6 +33,8 @@ class CountingStore:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._store, name)
+        if name in PARTS:
+            return CountingStore(value, self._counter)
         if not callable(value):
             return value
 
@@ -49,26 +49,17 @@ class CountingStore:
 def open_blocking(
     url: str, clock: ManualClock, counter: Counter[str], poll_interval: timedelta
 ) -> Queue[Any]:
-    backend = backend_for(url)
-    session = backend.session()
-    context = drive(_checked(backend, clock, poll_interval).flow(), performer(session))
-    return Queue(backend, _counting(context, counter), session)
+    around = _counting(counter)
+    return open_parts(url, around=around, clock=clock, poll_interval=poll_interval).queue
 
 
 async def open_awaiting(
     url: str, clock: ManualClock, counter: Counter[str], poll_interval: timedelta
 ) -> AsyncQueue[Any]:
-    backend = backend_for(url)
-    session = backend.async_session()
-    opened = drive_async(_checked(backend, clock, poll_interval).flow(), performer_async(session))
-    return AsyncQueue(backend, _counting(await opened, counter), session)
+    around = _counting(counter)
+    parts = await open_async_parts(url, around=around, clock=clock, poll_interval=poll_interval)
+    return parts.queue
 
 
-def _counting(context: Context[Any], counter: Counter[str]) -> Context[Any]:
-    return replace(context, store=cast("Store", CountingStore(context.store, counter)))
-
-
-def _checked(
-    backend: Backend, clock: ManualClock, poll_interval: timedelta
-) -> opening.Opening[Any]:
-    return opening.checked(backend, "orders", poll_interval=poll_interval, clock=clock)
+def _counting(counter: Counter[str]) -> Around:
+    return lambda store: cast("Store", CountingStore(store, counter))

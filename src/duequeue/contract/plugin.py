@@ -17,3 +17,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="skip the tests in which another process, or a later one, finds the messages",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark of the tests that say the same of every store."""
+    config.addinivalue_line(
+        "markers",
+        "argument_checks: the face refuses arguments, and never asks its store; "
+        "test_refused_calls proves that",
+    )

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from enum import Enum
 from itertools import product
 from typing import Any
 
 import pytest
 
-from duequeue import ConfigHash, CronMessage, ManualClock, Message
+from duequeue import ManualClock, Message
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import HOUR, SECOND, claim, everything_in
+
+pytestmark = pytest.mark.argument_checks
 
 NAIVE = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - naive on purpose
 AFTER_THE_END = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
@@ -200,32 +201,12 @@ def test_to_replace_or_not_is_a_clear_word(furnished: QueueFace) -> None:
     assert seen(furnished) == before
 
 
-def test_names_that_are_enums_are_what_they_stand_for(open_queue: OpenQueue) -> None:
-    class Name(str, Enum):  # noqa: UP042 - a StrEnum is no trouble
-        ORDERS = "orders"
-
-    queue = open_queue(Name.ORDERS)
-    queue.offer(Name.ORDERS, 1)
-    queue.cron.install_tick(ConfigHash(Name.ORDERS), Name.ORDERS, [CronMessage(1, START)])
-    plain = open_queue("orders")
-    keys = {each.key for each in plain.try_poll_many(9)}
-    assert keys == {"orders", "orders/orders/2026-03-01T12:00:00.000Z"}
-    assert repr(queue).startswith(repr(plain).partition(" at ")[0])
-
-
 def test_a_payload_of_another_type_is_not_stored(open_queue: OpenQueue) -> None:
     for codec in (str, bytes):
         queue = open_queue(codec=codec)
         with pytest.raises(TypeError, match="payload"):
             queue.offer("a", 1)
         assert queue.stats().total == 0
-
-
-def test_a_queue_name_may_be_long_and_odd(open_queue: OpenQueue) -> None:
-    name = "\N{FIRE}%_ '\"/?#" * 10
-    queue = open_queue(name[:100])
-    queue.offer("a", 1)
-    assert claim(queue).queue_name == name[:100]
 
 
 @pytest.mark.parametrize("url", ["mongodb://localhost/x", "orders.db", "", "://", "SQLIT:///x"])

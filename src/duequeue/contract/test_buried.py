@@ -282,7 +282,7 @@ def test_the_burials_of_another_queue_are_out_of_reach(open_queue: OpenQueue) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "a.b", "1.2.3", "1.-2", "1.2 ", "\u0661.2", "9" * 19 + ".1"]
+    "text", ["", "1", "a.b", "1.2.3", "1.-2", "1.2 ", "\u0661.2", "9" * 19 + ".1", f"{2**63 - 1}.1"]
 )
 def test_an_id_that_no_burial_has_is_refused(queue: QueueFace, text: str) -> None:
     for argument, call in (
@@ -350,6 +350,7 @@ def test_more_burials_are_revived_than_one_transaction_takes(queue: QueueFace) -
     assert keys_of(queue.try_poll_many(1100)) == live
 
 
+@pytest.mark.argument_checks
 def test_a_reason_is_text(queue: QueueFace) -> None:
     reason: Any = 5
     for call in (lambda: queue.buried(1, reason=reason), lambda: queue.revive_all(reason)):
@@ -382,6 +383,12 @@ def test_a_buried_message_can_be_read(queue: QueueFace) -> None:
     found = snapshot(queue, "a")
     assert (found.state, found.payload, found.attempts) == (State.BURIED, "payload", 1)
     assert (found.due_at, found.leased_until, found.reason) == (START, None, "enough")
+
+
+def test_the_most_recent_burial_of_a_key_is_read(queue: QueueFace) -> None:
+    bury(queue, "a", "first")
+    bury(queue, "a", "second")
+    assert snapshot(queue, "a").payload == "second"
 
 
 def test_a_live_message_is_read_before_a_buried_one(queue: QueueFace) -> None:

@@ -74,6 +74,7 @@ def test_json_values_come_back(queue: QueueFace) -> None:
     assert [delivery.payload for delivery in queue.try_poll_many(100)] == JSON_VALUES
 
 
+@pytest.mark.argument_checks
 def test_what_json_cannot_say_is_refused(queue: QueueFace) -> None:
     for value in (float("nan"), float("inf"), [{"deep": -float("inf")}], "\ud800", object()):
         with pytest.raises((ValueError, TypeError)):
@@ -141,6 +142,7 @@ def test_tuples_dictionaries_and_lists_come_back(
     assert delivery.ack()
 
 
+@pytest.mark.argument_checks
 def test_a_wrong_field_is_refused_at_the_offer(open_queue: OpenQueue) -> None:
     wrong: list[tuple[Any, Any, str]] = [
         (Order, Order("seven", START), "number"),  # type: ignore[arg-type]
@@ -159,6 +161,7 @@ def test_a_wrong_field_is_refused_at_the_offer(open_queue: OpenQueue) -> None:
         assert queue.stats().total == 0
 
 
+@pytest.mark.argument_checks
 def test_a_payload_that_contains_itself_is_refused(queue: QueueFace) -> None:
     endless: dict[str, Any] = {}
     endless["again"] = [endless]
@@ -177,6 +180,7 @@ def test_types_do_not_see_each_other(open_queue: OpenQueue) -> None:
     assert open_queue(codec=Order).try_poll() is None
 
 
+@pytest.mark.argument_checks
 def test_a_value_of_another_type_is_refused(open_queue: OpenQueue) -> None:
     queue = open_queue(codec=Invoice)
     with pytest.raises(TypeError, match="Invoice"):

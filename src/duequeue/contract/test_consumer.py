@@ -411,6 +411,7 @@ def test_ten_thousand_due_in_the_same_millisecond(
     assert sorted(handled) == keys
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("option", ["concurrency", "batch", "max_attempts"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "8", True])
 def test_bad_numbers(queue: QueueFace, consume: Consume, option: str, value: Any) -> None:
@@ -418,6 +419,7 @@ def test_bad_numbers(queue: QueueFace, consume: Consume, option: str, value: Any
         consume(queue, **{option: value})
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("face", ["sync"], indirect=True)
 def test_a_coroutine_function_is_refused_by_threads(queue: QueueFace) -> None:
     async def handle(delivery: object) -> None:

@@ -79,6 +79,7 @@ def test_a_consumer_leases_for_a_minute_unless_somebody_says_otherwise(
         scene.end()
 
 
+@pytest.mark.argument_checks
 def test_a_consumer_refuses_a_lease_of_nothing(queue: QueueFace, consume: Consume) -> None:
     with pytest.raises(ValueError, match="lease must be at least one millisecond"):
         consume(queue, lease=0 * SECOND)

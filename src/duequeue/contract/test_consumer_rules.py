@@ -139,6 +139,7 @@ def test_a_timeout_counts_as_a_timeout_error(
     assert queue.buried(1)[0].reason.startswith("bury_on: TimeoutError is not retried")
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("argument", ["retry_on", "bury_on"])
 @pytest.mark.parametrize("types", [ValueError("boom"), "ValueError", [ValueError], (ValueError, 7)])
 def test_rules_must_be_exception_types(
@@ -149,6 +150,7 @@ def test_rules_must_be_exception_types(
         consume(queue, **rules)
 
 
+@pytest.mark.argument_checks
 def test_the_same_type_cannot_be_both_retried_and_buried(
     queue: QueueFace, consume: Consume
 ) -> None:

@@ -1,5 +1,8 @@
 """Stopping: what runs may finish, what waits is given back, and nothing waits out a lease."""
 
+import os
+import signal
+from collections.abc import Iterator
 from functools import partial
 from threading import Event
 from typing import Any
@@ -228,9 +231,16 @@ def test_a_grace_is_a_duration(
             call(grace)
 
 
-def test_an_interrupted_stop_becomes_a_hard_one(
-    store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """SIGINT raises, even if the tests run where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupted_stop_becomes_a_hard_one(store_url: str, clock: ManualClock) -> None:
     begun, may_end = Event(), Event()
 
     def handler(_: object) -> None:
@@ -241,15 +251,15 @@ def test_an_interrupted_stop_becomes_a_hard_one(
         queue.offer_batch([Message("runs", 1), Message("waits", 1)])
         consumer = queue.consume(handler, concurrency=1)
         assert begun.wait(PATIENCE)
-        handover: Any = consumer._handover  # noqa: SLF001
-        await_handlers = handover.await_handlers
+        until(lambda: queue.stats().leased == 2)
 
-        def interrupt(*_: object) -> None:
-            monkeypatch.setattr(handover, "await_handlers", await_handlers)
-            raise KeyboardInterrupt
+        def interrupt_when_only_one_is_left() -> None:
+            until(lambda: queue.stats().leased == 1)  # then the stop waits for its handler
+            os.kill(os.getpid(), signal.SIGINT)
 
-        monkeypatch.setattr(handover, "await_handlers", interrupt)
+        interrupting = in_background(interrupt_when_only_one_is_left)
         with pytest.raises(KeyboardInterrupt):
             consumer.stop(HOUR)
+        interrupting.result(PATIENCE)
         assert queue.stats().leased == 0
         may_end.set()

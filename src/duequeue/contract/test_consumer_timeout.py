@@ -178,12 +178,14 @@ def test_a_late_handler_is_reported_once(queue: QueueFace, stage: Stage, consume
     assert event.duration >= TIMEOUT
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("timeout", [timedelta(0), -SECOND, timedelta(microseconds=1)])
 def test_a_timeout_must_be_positive(queue: QueueFace, consume: Consume, timeout: timedelta) -> None:
     with pytest.raises(ValueError, match="timeout"):
         consume(queue, timeout=timeout)
 
 
+@pytest.mark.argument_checks
 def test_a_timeout_must_be_a_timedelta(queue: QueueFace, consume: Consume) -> None:
     with pytest.raises(TypeError, match="timeout"):
         consume(queue, timeout=30)

@@ -13,6 +13,8 @@ from duequeue.contract.phrases import DAY, HOUR, MINUTE
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.schedules.tick import MAX_PREFIX_LENGTH
 
+pytestmark = pytest.mark.argument_checks
+
 Call = Callable[[QueueFace], object]
 anything = cast("Any", object())
 
@@ -208,15 +210,6 @@ def test_bad_arguments_are_refused(
     with pytest.raises(error, match=words):
         call(queue)
     assert_untouched(queue)
-
-
-@pytest.mark.parametrize("prefix", ["a/b", "/", "a//b", "/a", "a/", "p" * MAX_PREFIX_LENGTH, "é "])
-def test_odd_prefixes_are_prefixes(queue: QueueFace, prefix: str) -> None:
-    long_hash = ConfigHash("h" * 64)
-    assert queue.cron.install_tick(long_hash, prefix, messages(1)) == 1
-    assert queue.cron.list()[0].prefix == prefix
-    assert queue.cron.uninstall_tick(long_hash, prefix) == 1
-    assert queue.stats().total == 0
 
 
 def assert_untouched(queue: QueueFace) -> None:

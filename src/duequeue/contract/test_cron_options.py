@@ -167,6 +167,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(("options", "error", "words"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
 def test_bad_options_are_refused(
     queue: QueueFace, options: dict[str, Any], error: type[Exception], words: str

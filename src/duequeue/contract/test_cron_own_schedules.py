@@ -80,6 +80,7 @@ def test_a_schedule_of_ones_own_is_installed(queue: QueueFace, clock: ManualCloc
     assert_holds(queue, keys(after(2, 4, 6, 8, 10)))
 
 
+@pytest.mark.argument_checks
 def test_without_a_text_it_needs_a_hash(queue: QueueFace) -> None:
     with pytest.raises(TypeError, match=r"config_hash=ConfigHash\('…'\)"):
         queue.cron.install_schedule("reports", EverySecondMinute(), 1)
@@ -138,6 +139,7 @@ def test_missed_ticks_are_made_up_for(open_queue: OpenQueue, clock: ManualClock)
     assert run_everything_due(queue) == keys(after(2, 4, 6, 8, 16, 18, 20))
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(("answer", "error", "words"), BAD_ANSWERS.values(), ids=BAD_ANSWERS)
 def test_a_mistake_is_raised_by_the_installation(
     queue: QueueFace, answer: Callable[[datetime], Any], error: type[Exception], words: str
@@ -147,6 +149,7 @@ def test_a_mistake_is_raised_by_the_installation(
     assert (queue.stats().total, queue.cron.list()) == (0, [])
 
 
+@pytest.mark.argument_checks
 def test_what_has_no_next_after_is_refused(queue: QueueFace) -> None:
     with pytest.raises(TypeError, match="method next_after"):
         queue.cron.install_schedule("reports", cast("Any", "@daily"), 1)

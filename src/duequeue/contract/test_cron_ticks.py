@@ -19,6 +19,7 @@ from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import DAY, HOUR, MILLISECOND, MINUTE, claim, keys_of, snapshot
 from duequeue.port.cron_table import REMEMBERED
+from duequeue.schedules.tick import MAX_PREFIX_LENGTH
 
 
 def test_ticks_come_when_they_are_due(queue: QueueFace, clock: ManualClock) -> None:
@@ -258,3 +259,12 @@ def test_what_ran_is_remembered_after_a_restart(open_queue: OpenQueue, shared_ur
     with open_queue() as queue:
         assert queue.cron.install_tick(ONE, "reports", messages(0, 1, 2)) == 1
         assert_holds(queue, keys(after(1, 2)))
+
+
+@pytest.mark.parametrize("prefix", ["a/b", "/", "a//b", "/a", "a/", "p" * MAX_PREFIX_LENGTH, "é "])
+def test_odd_prefixes_are_prefixes(queue: QueueFace, prefix: str) -> None:
+    long_hash = ConfigHash("h" * 64)
+    assert queue.cron.install_tick(long_hash, prefix, messages(1)) == 1
+    assert queue.cron.list()[0].prefix == prefix
+    assert queue.cron.uninstall_tick(long_hash, prefix) == 1
+    assert queue.stats().total == 0

@@ -25,8 +25,7 @@ def drained(queue: Any, handler: Handler, **options: Any) -> int:
     async def awaited(delivery: Any) -> object:
         return handler(delivery)
 
-    blocking: Any = queue._blocking(async_drain)  # noqa: SLF001 - the face of the contract itself
-    count: int = blocking(queue.awaited, awaited, **options)
+    count: int = queue.blocking(async_drain)(queue.awaited, awaited, **options)
     return count
 
 
@@ -223,8 +222,7 @@ def test_a_decorated_handler_brings_its_options(queue: Any) -> None:
     for most, options in cases:
         queue.offer("order-7", 7)
         if isinstance(queue, Blocking):
-            blocking: Any = queue._blocking(async_drain)  # noqa: SLF001 - the contract's own face
-            count = blocking(queue.awaited, decorate(again_awaited), **options)
+            count = queue.blocking(async_drain)(queue.awaited, decorate(again_awaited), **options)
         else:
             count = drain(queue, decorate(again), **options)
         assert count == most
@@ -273,6 +271,7 @@ def test_an_interruption_is_not_a_failure(open_queue: OpenQueue, error: BaseExce
     assert queue.stats().leased == 1
 
 
+@pytest.mark.argument_checks
 def test_bad_arguments_are_refused(queue: QueueFace) -> None:
     queue.offer("order-7", 7)
     nothing: Any = None
@@ -289,6 +288,7 @@ def test_bad_arguments_are_refused(queue: QueueFace) -> None:
     assert queue.stats().due == 1
 
 
+@pytest.mark.argument_checks
 def test_a_misspelt_option_is_refused(store_url: str) -> None:
     with Queue[Any].open(store_url, "orders") as queue:
         options: Any = {"max_attemps": 3}

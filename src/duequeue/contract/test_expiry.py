@@ -214,6 +214,7 @@ def test_an_expiry_is_floored_to_the_millisecond(queue: QueueFace, clock: Manual
     assert snapshot(queue, "a").expires_at == clock.now() + MILLISECOND
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("expires", [MINUTE, MINUTE + timedelta(microseconds=999), -HOUR])
 def test_an_expiry_must_come_after_the_due_time(queue: QueueFace, expires: timedelta) -> None:
     with pytest.raises(ValueError, match="expires must come after the due time"):
@@ -231,6 +232,7 @@ def test_an_expiry_that_has_passed_is_legal_if_it_comes_after_the_due_time(
     assert not queue.contains("a")
 
 
+@pytest.mark.argument_checks
 def test_an_expiry_must_be_aware_and_a_time(queue: QueueFace) -> None:
     bad: list[tuple[Any, type[Exception]]] = [
         (datetime(2030, 1, 1), ValueError),  # noqa: DTZ001 - it must be refused

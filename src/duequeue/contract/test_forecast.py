@@ -93,6 +93,7 @@ def test_an_instant_before_1970_has_buckets_too(queue: QueueFace, clock: ManualC
     assert numbers(queue, until=3 * HOUR) == [1, 0, 1, 0]
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -109,6 +110,7 @@ def test_nonsense_is_refused(queue: QueueFace, options: dict[str, Any], words: s
         queue.forecast(**options)
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("argument", ["bucket", "until"])
 def test_a_number_is_not_a_time(queue: QueueFace, argument: str) -> None:
     with pytest.raises(TypeError, match=f"{argument} must be a"):

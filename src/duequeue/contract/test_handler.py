@@ -54,6 +54,7 @@ def test_a_decorator_with_options(store_url: str) -> None:
         assert queue.stats().total == 0
 
 
+@pytest.mark.argument_checks
 def test_options_are_checked(store_url: str) -> None:
     with Queue[Any].open(store_url, "orders") as queue:
         charge = queue.handler(concurrency=0)(print)
@@ -67,6 +68,7 @@ def test_options_are_checked(store_url: str) -> None:
             consume("shop:charge")
 
 
+@pytest.mark.argument_checks
 def test_a_misspelt_option_is_refused_at_the_decorator(store_url: str) -> None:
     with Queue[Any].open(store_url, "orders") as opened:
         queue: Any = opened
@@ -179,6 +181,7 @@ def test_whatever_may_return_an_awaitable_is_accepted_by_an_event_loop() -> None
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("takes", [0, 2])
 def test_a_handler_with_the_wrong_number_of_arguments_is_refused_at_once(
     queue: QueueFace, takes: int

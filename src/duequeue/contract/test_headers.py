@@ -58,6 +58,7 @@ def test_an_update_replaces_the_headers(queue: QueueFace) -> None:
     assert snapshot(queue, "a").headers == {}
 
 
+@pytest.mark.argument_checks
 def test_headers_are_few_and_text(queue: QueueFace) -> None:
     wrong: list[Any] = [{"a": 1}, {1: "a"}, {"a": "x" * 9000}, {"a": "\ud800"}, ["a"], "ab"]
     wrong += [[], (), "", 0, False]  # of which nothing is kept, but which are not mappings either

@@ -297,6 +297,7 @@ def test_an_uninstalled_tick_leaves_a_row(queue: QueueFace) -> None:
     assert settled == Settled(key_of(after(1)[0]), after(1)[0], None, START, 0, DROPPED)
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("history", [None, 1, "yes"])
 def test_history_is_a_plain_choice(open_queue: OpenQueue, history: object) -> None:
     with pytest.raises(TypeError, match="history must be True or False"):

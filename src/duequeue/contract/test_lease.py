@@ -216,6 +216,20 @@ def test_leases_that_a_clock_made_live_again_give_back_the_original_places_too(
     assert [claim(queue).key for _ in range(3)] == ["b", "c", "f"]
 
 
+def test_an_update_frees_a_message_although_a_clock_set_back_makes_its_lease_live_again(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(lease=MINUTE)
+    queue.offer("a", 1)
+    claim(queue)
+    clock.advance(HOUR)
+    queue.offer("b", 1, START - HOUR)
+    assert claim(queue).key == "b"  # which notices that the lease of a has ended
+    queue.offer("a", 2, START)
+    clock.set(START + SECOND)
+    assert claim(queue).payload == 2
+
+
 def test_a_delivery_acked_twice_at_once_leaves_the_places_of_the_others(
     open_queue: OpenQueue, clock: ManualClock
 ) -> None:

@@ -288,6 +288,7 @@ BAD: list[tuple[str, object, type[Exception]]] = [
 ]
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(("argument", "value", "error"), BAD)
 def test_bad_arguments_are_refused(
     queue: QueueFace, argument: str, value: Any, error: type[Exception]

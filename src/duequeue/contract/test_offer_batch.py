@@ -180,6 +180,7 @@ BAD_MESSAGES: list[Any] = [
 ]
 
 
+@pytest.mark.argument_checks
 def test_a_list_is_checked_whole_before_anything_is_stored(queue: QueueFace) -> None:
     good = [Message(str(n), n) for n in range(CHUNK + 10)]
     for bad in BAD_MESSAGES:

@@ -109,6 +109,19 @@ def test_what_is_claimed_after_a_burial_takes_its_place_in_due_order(
     assert keys_of(queue.buried(10)) == ["bad"]
 
 
+def test_a_poll_that_buries_something_leases_at_most_its_limit(open_queue: OpenQueue) -> None:
+    queue = open_queue(codec=PickyCodec())
+    queue.offer("bad", "rotten", START - HOUR)
+    queue.offer_batch(
+        [
+            Message(key, "sound", START - late * MINUTE)
+            for key, late in zip("abcde", range(5, 0, -1), strict=True)
+        ]
+    )
+    assert keys_of(queue.try_poll_many(3)) == ["a", "b", "c"]
+    assert queue.stats().due == 2
+
+
 def test_a_released_message_is_ordered_by_its_new_due_time(
     open_queue: OpenQueue, clock: ManualClock
 ) -> None:

@@ -159,17 +159,13 @@ BAD: list[tuple[str, object, object, type[Exception]]] = [
 ]
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(("argument", "key", "due", "error"), BAD)
 def test_bad_arguments_are_refused(
     queue: QueueFace, argument: str, key: Any, due: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=f"^{argument} "):
         queue.reschedule(key, due)
-
-
-def test_run_now_checks_its_key(queue: QueueFace) -> None:
-    with pytest.raises(ValueError, match=r"^key must have 1 to 200 characters"):
-        queue.run_now("")
 
 
 def test_seconds_pass_between_the_old_and_the_new_time(

@@ -226,6 +226,14 @@ def test_a_response_is_kept_for_some_time(queue: QueueFace, clock: ManualClock, 
     assert not queue.forget_response("a")
 
 
+def test_a_later_response_is_kept_for_its_own_time(queue: QueueFace, clock: ManualClock) -> None:
+    answer(queue, "a", 1, keep=HOUR)
+    answer(queue, "a", 2, keep=DAY)
+    clock.advance(2 * HOUR)
+    answer(queue, "b", 3)  # which may delete what has expired
+    assert response_now(queue, "a") == Response(2, START)
+
+
 def test_a_response_can_be_forgotten(queue: QueueFace) -> None:
     answer(queue, "a", 1)
     answer(queue, "b", 2)
@@ -371,6 +379,7 @@ def test_a_large_response(queue: QueueFace) -> None:
     assert found.value == large
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -394,6 +403,7 @@ def test_a_bad_answer_settles_nothing(
     assert delivery.ack(response=1)
 
 
+@pytest.mark.argument_checks
 def test_bad_arguments_of_a_look(queue: QueueFace) -> None:
     bad: Any
     for bad in ("", "x" * 201, "a\0b"):
@@ -411,6 +421,7 @@ def test_bad_arguments_of_a_look(queue: QueueFace) -> None:
         queue.response("a", bad)
 
 
+@pytest.mark.argument_checks
 def test_the_type_of_responses_is_checked_first(open_queue: OpenQueue) -> None:
     with pytest.raises(TypeError, match="response_type"):
         open_queue(response_type=object())

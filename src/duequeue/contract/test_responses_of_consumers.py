@@ -173,6 +173,7 @@ def test_large_answers_are_settled_together(queue: QueueFace, consume: Consume) 
             assert found.value == key * size
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -14,7 +15,7 @@ import pytest
 from duequeue import ManualClock, Message, NotAnswered, QueueClosed, Response
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
-from duequeue.contract.ledger import OpenCounted
+from duequeue.contract.ledger import Ledger, OpenCounted
 from duequeue.contract.phrases import (
     DAY,
     HOUR,
@@ -157,18 +158,36 @@ def test_a_waiting_call_goes_on_while_the_message_is_retried(patient: QueueFace)
     assert waiting.result(PATIENCE) == Response("at last", START)
 
 
+def until_looked(ledger: Ledger, clock: ManualClock, waiting: "Future[Any]", times: int) -> None:
+    """Wait until a call that waits has looked this many times, or has ended."""
+
+    def has_looked() -> bool:
+        clock.advance(MILLISECOND)  # which makes it look again
+        return waiting.done() or ledger["response"] >= times
+
+    until(has_looked)
+
+
+def test_a_waiting_call_looks_as_often_as_need_be(
+    open_counted: OpenCounted, clock: ManualClock
+) -> None:
+    queue, ledger = open_counted()
+    queue.offer("a", 1)
+    waiting = in_background(lambda: queue.response("a"))
+    until_looked(ledger, clock, waiting, 4)
+    assert claim(queue).ack(response="at last")
+    response = waiting.result(PATIENCE)
+    assert response is not None
+    assert response.value == "at last"
+
+
 def test_a_message_that_leaves_without_an_answer_ends_the_wait(
     open_counted: OpenCounted, clock: ManualClock
 ) -> None:
     queue, ledger = open_counted()
     queue.offer("a", 1)
     waiting = in_background(lambda: queue.response("a"))
-
-    def has_seen_it() -> bool:
-        clock.advance(MILLISECOND)  # which makes it look again
-        return ledger["response"] > 1
-
-    until(has_seen_it)
+    until_looked(ledger, clock, waiting, 2)
     assert claim(queue).ack()
     clock.advance(3 * SECOND)  # the next regular look
     assert waiting.result(PATIENCE) is None
@@ -230,6 +249,7 @@ def test_another_process_waits(face: Face, shared_url: str) -> None:
                 assert json.loads(producer.stdout.readline()) == {"total": 7}
 
 
+@pytest.mark.argument_checks
 def test_no_wait_begins_with_a_bad_argument(queue: QueueFace) -> None:
     bad: Any = "soon"
     with pytest.raises(TypeError, match="timeout"):

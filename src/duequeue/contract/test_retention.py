@@ -105,6 +105,21 @@ def test_it_looks_only_once_in_a_while(open_queue: OpenQueue, clock: ManualClock
     assert settled(queue) == set()
 
 
+def test_a_clock_that_is_set_back_does_not_put_it_off(
+    open_queue: OpenQueue, clock: ManualClock
+) -> None:
+    queue = open_queue(history=True, retention=Retention(history=HOUR))
+    settle(queue, "a")
+    began = clock.now()
+    clock.advance(3650 * DAY)
+    queue.try_poll()
+    clock.set(began)
+    settle(queue, "b")
+    clock.advance(2 * HOUR)
+    queue.try_poll()
+    assert settled(queue) == set()
+
+
 def test_other_queues_are_left_alone(open_queue: OpenQueue, clock: ManualClock) -> None:
     queue = open_queue("orders", history=True, retention=BOTH)
     other = open_queue("invoices", history=True)
@@ -124,6 +139,7 @@ def test_live_messages_are_never_too_old(open_queue: OpenQueue, clock: ManualClo
     assert claim(queue).key == "a"
 
 
+@pytest.mark.argument_checks
 @pytest.mark.parametrize("retention", [30 * DAY, {"history": DAY}, True])
 def test_a_retention_is_a_retention(open_queue: OpenQueue, retention: object) -> None:
     with pytest.raises(TypeError, match="retention must be a Retention"):
