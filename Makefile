@@ -16,7 +16,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores, because tests often wait for a disk or another process.
 PARALLEL := --numprocesses=$(shell expr `getconf _NPROCESSORS_ONLN` + 1) --maxprocesses=4 --dist=loadgroup
 
-.PHONY: help install version downloads test test-quick fire siege check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+# What proves most for its time while one works, without the tests that start many processes.
+QUICK := tests/architecture tests/callbacks tests/cli tests/model tests/server tests/unit src/duequeue/contract
+DEAR := cli/test_pipeline* cli/test_worker* callbacks/test_push_process* \
+	$(patsubst %,server/test_%.py,crash openapi own_token stopping tls)
+
+.PHONY: help install version downloads test test-quick mutants fire siege check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -26,16 +31,17 @@ install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 version: install  ## Show which Python everything here runs on
 	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
 
-test: downloads $(JAVA_CLASSES)  ## Run the tests, on real servers they start themselves
-	$(BIN)/pytest $(PARALLEL)
+test: downloads $(JAVA_CLASSES)  ## Run the tests, on servers that they start; ONLY=redis or ONLY=cli runs a part of them
+	$(BIN)/pytest $(PARALLEL) --only '$(ONLY)'
 
 downloads: install
 	@$(BIN)/python -m tests.fixtures.downloads
 
-# The tests of settings and URLs have the names of servers in theirs, but start none.
-test-quick: install  ## Run the unit tests, and the contract on memory and SQLite
-	$(BIN)/pytest $(PARALLEL) tests/unit tests/architecture src/duequeue/contract \
-		-k '_settings or test_backends or not (postgres or mariadb or redis or http)'
+test-quick: install  ## Run in two minutes what needs no database server, with the contract on memory and SQLite
+	$(BIN)/pytest $(PARALLEL) --serverless $(QUICK) $(patsubst %,--ignore-glob='*/%',$(DEAR))
+
+mutants: downloads $(JAVA_CLASSES)  ## Prove that tests find each seeded bug, or those with ONLY=words in their names
+	$(BIN)/python -m tests.mutants $(ONLY)
 
 fire: install  ## Break everything around DueQueue for MINUTES=30, and prove that no promise breaks
 	$(BIN)/python -m tests.fire --minutes $(or $(MINUTES),30)
@@ -96,7 +102,7 @@ clean:  ## Remove everything that the other targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@echo 'Making $(VENV): a minute or two, the first time'
+	@echo 'Making $(VENV): about 900 MB of packages, half of it Spark; 2.5 GB on the disk; some minutes, the first time'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[postgres,dev]' --constraint constraints.txt

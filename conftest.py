@@ -11,18 +11,21 @@ settings.load_profile("duequeue")
 
 pytest_plugins = [
     "duequeue.contract.plugin",
+    "tests.fixtures.choosing",
     "tests.fixtures.grouping",
     "tests.fixtures.mariadb",
     "tests.fixtures.galera",
     "tests.fixtures.memory",
     "tests.fixtures.own_tokens",
     "tests.fixtures.postgres",
+    "tests.fixtures.sqlite",
     "tests.fixtures.http_farm",
     "tests.fixtures.injecting",
     "tests.fixtures.pgbouncer",
     "tests.fixtures.redis",
     "tests.fixtures.silence",
     "tests.fixtures.spark",
+    "tests.fixtures.temporary",
 ]
 
 

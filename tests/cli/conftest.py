@@ -4,13 +4,14 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import pytest
 
-from duequeue import Queue
+from duequeue import Queue, RetryPolicy
 from duequeue.cli import main
 from tests.fixtures.stores import fresh_url
 
@@ -68,6 +69,7 @@ def bare(
 ) -> DueQueue:
     """Run commands in an empty folder, without any defaults."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a worker adds the folder to it
     for name in ("DUEQUEUE_URL", "DUEQUEUE_QUEUE", "DUEQUEUE_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
@@ -84,6 +86,14 @@ def bare(
         return Ran(status, out.decode(errors="surrogateescape"), err.decode())
 
     return run
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait until the server comes back."""
+    policy = RetryPolicy(budget=timedelta(milliseconds=1))
+    for module in ("opening", "verbs.doctor"):
+        monkeypatch.setattr(f"duequeue.cli.{module}.RETRY", policy)
 
 
 @pytest.fixture

@@ -308,6 +308,7 @@ def test_redis_that_evicts(bare: DueQueue, redis_server: RedisServer, redis_url:
         assert (ran.status, about(ran, "eviction")["level"]) == (0, "ok")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_redis_that_does_not_do_what_the_url_demands(
     bare: DueQueue, redis_server: RedisServer, redis_url: str
 ) -> None:

@@ -2,16 +2,15 @@
 
 import subprocess
 import sys
-from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from duequeue import Queue, RetryPolicy
-from duequeue.cli import opening
+from duequeue import Queue
 from duequeue.cli.commands import COMMANDS
 from duequeue.cli.output import BOLD, paint
-from tests.cli.command import ROOT, environment, run
+from tests.cli.command import ROOT, environment
 from tests.cli.conftest import DueQueue, Ran
 from tests.fixtures.postgres import PostgresServer
 
@@ -25,15 +24,6 @@ def assert_one_line(ran: Ran, status: int) -> None:
     assert ran.err.count("\n") == 1
     assert SECRET not in ran.err
     assert "Traceback" not in ran.err
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait until the server comes back."""
-    policy = RetryPolicy(budget=timedelta(milliseconds=1))
-    for module in (opening, "duequeue.cli.verbs.doctor"):
-        name = module if isinstance(module, str) else module.__name__
-        monkeypatch.setattr(f"{name}.RETRY", policy)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -215,5 +205,5 @@ def test_colours_are_only_for_terminals_that_want_them(monkeypatch: pytest.Monke
     assert paint("a", BOLD) == "a"
 
 
-def test_the_version_is_printed() -> None:
-    assert run("--version").stdout.startswith("duequeue ")
+def test_the_version_is_printed(bare: DueQueue) -> None:
+    assert bare("--version") == (0, f"duequeue {version('duequeue')}\n", "")

@@ -273,6 +273,16 @@ def test_a_poll_puts_back_unless_told_otherwise(duequeue: DueQueue, queue: Queue
     assert (empty.status, empty.out, empty.err) == (4, "", "no message is due\n")
 
 
+def test_a_poll_that_cannot_print_what_it_found_puts_it_back(
+    duequeue: DueQueue, queue: Queue[Any]
+) -> None:
+    queue.offer_batch([Message(key, 1) for key in ("a", "b\nc")])
+    ran = duequeue("poll", "--limit", "2", "--ack", "-q")
+    assert (ran.status, ran.lines) == (1, ["a"])
+    assert "contains a line break" in ran.err
+    assert [read(queue, key).state for key in ("a", "b\nc")] == [State.DUE, State.DUE]
+
+
 def test_a_poll_may_hold_what_it_found(duequeue: DueQueue, queue: Queue[Any]) -> None:
     queue.offer("a", 1)
     (held,) = duequeue("poll", "--hold", "1h", "--json").json

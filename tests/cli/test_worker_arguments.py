@@ -9,7 +9,8 @@ import pytest
 import tests.cli.handlers  # noqa: F401 - looked up by its name
 from duequeue import Queue
 from duequeue.cli.handler_path import load
-from tests.cli.command import Worker, run
+from tests.cli.command import Worker
+from tests.cli.conftest import DueQueue
 from tests.fixtures.postgres import PostgresServer
 
 HERE = "tests.cli.handlers"
@@ -33,11 +34,13 @@ HERE = "tests.cli.handlers"
     ],
 )
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_handler_that_is_not_there(handler: str, complaint: str, processes: str) -> None:
-    ran = run("worker", handler, "--url=memory:", "--queue=orders", f"--processes={processes}")
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert complaint in ran.stderr.splitlines()[-1]
-    assert ("LookupError: the settings are missing" in ran.stderr) == ("broken" in handler)
+def test_a_handler_that_is_not_there(
+    bare: DueQueue, handler: str, complaint: str, processes: str
+) -> None:
+    ran = bare("worker", handler, "--url=memory:", "--queue=orders", f"--processes={processes}")
+    assert (ran.status, ran.out) == (1, "")
+    assert complaint in ran.err.splitlines()[-1]
+    assert ("LookupError: the settings are missing" in ran.err) == ("broken" in handler)
 
 
 @pytest.mark.parametrize(
@@ -53,25 +56,26 @@ def test_a_handler_that_is_not_there(handler: str, complaint: str, processes: st
         ("--url=cassandra://host", "cassandra"),
     ],
 )
-def test_an_argument_that_makes_no_sense(argument: str, complaint: str) -> None:
-    ran = run("worker", f"{HERE}:tell", "--queue=orders", *argument.split(), url="memory:")
-    assert ran.returncode == 1
-    assert complaint in ran.stderr
-    assert "Traceback" not in ran.stderr
+def test_an_argument_that_makes_no_sense(bare: DueQueue, argument: str, complaint: str) -> None:
+    ran = bare("worker", f"{HERE}:tell", "--url=memory:", "--queue=orders", *argument.split())
+    assert ran.status == 1
+    assert complaint in ran.err
+    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize("argument", ["--lease=soon", "--codec=xml", "--concurrency=x"])
-def test_an_argument_that_cannot_be_read(argument: str) -> None:
-    ran = run("worker", f"{HERE}:tell", "--queue=orders", argument, url="memory:")
-    assert ran.returncode == 2
-    assert argument.partition("=")[0] in ran.stderr
+def test_an_argument_that_cannot_be_read(bare: DueQueue, argument: str) -> None:
+    ran = bare("worker", f"{HERE}:tell", "--url=memory:", "--queue=orders", argument)
+    assert ran.status == 2
+    assert argument.partition("=")[0] in ran.err
 
 
-def test_a_url_that_is_given_as_a_queue_is_not_printed() -> None:
-    ran = run("worker", f"{HERE}:tell", "--queue=postgresql://bob:hunter2@db/app", url="memory:")
-    assert ran.returncode == 1
-    assert "--url" in ran.stderr
-    assert "hunter2" not in ran.stderr + ran.stdout
+def test_a_url_that_is_given_as_a_queue_is_not_printed(bare: DueQueue) -> None:
+    words = ("--url=memory:", "--queue=postgresql://bob:hunter2@db/app")
+    ran = bare("worker", f"{HERE}:tell", *words)
+    assert ran.status == 1
+    assert "--url" in ran.err
+    assert "hunter2" not in ran.err + ran.out
 
 
 def test_a_decorated_handler_stays_decorated() -> None:
@@ -80,16 +84,16 @@ def test_a_decorated_handler_stays_decorated() -> None:
     assert load(f"{HERE}:bound") is handlers.decorated
 
 
-def test_a_url_must_come_from_somewhere() -> None:
-    ran = run("worker", f"{HERE}:tell", "--queue=orders")
-    assert ran.returncode == 1
-    assert "--url" in ran.stderr
+def test_a_url_must_come_from_somewhere(bare: DueQueue) -> None:
+    ran = bare("worker", f"{HERE}:tell", "--queue=orders")
+    assert ran.status == 1
+    assert "--url" in ran.err
 
 
-def test_a_function_without_a_queue_needs_one() -> None:
-    ran = run("worker", f"{HERE}:tell", url="memory:")
-    assert ran.returncode == 1
-    assert f"{HERE}:tell belongs to no queue: pass --queue" in ran.stderr
+def test_a_function_without_a_queue_needs_one(bare: DueQueue) -> None:
+    ran = bare("worker", f"{HERE}:tell", "--url=memory:")
+    assert ran.status == 1
+    assert f"{HERE}:tell belongs to no queue: pass --queue" in ran.err
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
@@ -107,16 +111,16 @@ def test_a_password_is_not_printed(
     assert postgres_server.password not in printed
 
 
-def test_a_wrong_password_is_not_printed_either(ready_database: str) -> None:
+def test_a_wrong_password_is_not_printed_either(bare: DueQueue, ready_database: str) -> None:
     password = urlsplit(ready_database).password or ""
-    ran = run("migrate", url=ready_database.replace(password, "wrong-secret"))
-    assert ran.returncode == 1
-    assert "wrong-secret" not in ran.stdout + ran.stderr
+    ran = bare("migrate", "--url", ready_database.replace(password, "wrong-secret"))
+    assert ran.status == 1
+    assert "wrong-secret" not in ran.out + ran.err
 
 
-def test_a_password_in_the_wrong_place_is_not_repeated() -> None:
+def test_a_password_in_the_wrong_place_is_not_repeated(bare: DueQueue) -> None:
     url = "postgresql://me:secret@host/app"
-    ran = run("worker", f"{HERE}:tell", url, "--queue=orders", url="memory:")
-    assert ran.returncode == 2
-    assert "postgresql://me:***@host/app" in ran.stderr
-    assert "secret" not in ran.stderr
+    ran = bare("worker", f"{HERE}:tell", url, "--queue=orders", "--url=memory:")
+    assert ran.status == 2
+    assert "postgresql://me:***@host/app" in ran.err
+    assert "secret" not in ran.err

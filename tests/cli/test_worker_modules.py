@@ -11,7 +11,8 @@ import pytest
 from duequeue import Queue, State
 from duequeue.contract.phrases import MINUTE
 from duequeue.contract.stage import until
-from tests.cli.command import Worker, run
+from tests.cli.command import Worker
+from tests.cli.conftest import DueQueue
 from tests.cli.shop import Order
 
 SHOP = "tests.cli.shop"
@@ -126,10 +127,12 @@ def test_a_lease_is_given_as_a_duration(url: str, orders: Queue[Any]) -> None:
 
 
 @pytest.mark.parametrize("argument", ["--queue=others", "--codec=text"])
-def test_what_is_meant_for_one_handler_is_refused_for_several(argument: str) -> None:
-    ran = run("worker", SHOP, argument)
-    assert ran.returncode == 1
-    assert f"{argument.partition('=')[0]} is for a single handler, but there are 3" in ran.stderr
+def test_what_is_meant_for_one_handler_is_refused_for_several(
+    bare: DueQueue, argument: str
+) -> None:
+    ran = bare("worker", SHOP, argument)
+    assert ran.status == 1
+    assert f"{argument.partition('=')[0]} is for a single handler, but there are 3" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -144,13 +147,14 @@ def test_what_is_meant_for_one_handler_is_refused_for_several(argument: str) -> 
         ("--log-level=loud", "invalid choice"),
     ],
 )
-def test_a_flag_that_cannot_be_read(argument: str, complaint: str) -> None:
-    ran = run("worker", f"{SHOP}:charge", argument)
-    assert ran.returncode == 2
-    assert complaint in ran.stderr
+def test_a_flag_that_cannot_be_read(bare: DueQueue, argument: str, complaint: str) -> None:
+    ran = bare("worker", f"{SHOP}:charge", argument)
+    assert ran.status == 2
+    assert complaint in ran.err
 
 
-def test_a_codec_that_is_not_there() -> None:
-    ran = run("worker", f"{SHOP}:plain", "--queue=orders", f"--codec={SHOP}:Nothing", url="memory:")
-    assert ran.returncode == 1
-    assert f"module '{SHOP}' has no 'Nothing'" in ran.stderr
+def test_a_codec_that_is_not_there(bare: DueQueue) -> None:
+    words = ("--url=memory:", "--queue=orders", f"--codec={SHOP}:Nothing")
+    ran = bare("worker", f"{SHOP}:plain", *words)
+    assert ran.status == 1
+    assert f"module '{SHOP}' has no 'Nothing'" in ran.err

@@ -1,13 +1,15 @@
 """Only queues with a clock that is moved by hand run due crons before each call."""
 
 import asyncio
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from duequeue import AsyncQueue, Clock, ManualClock, Queue, SystemClock
+from duequeue import AsyncQueue, Clock, ManualClock, SystemClock
+from duequeue.contract.faces import Face
+from duequeue.contract.parts import open_parts
 from duequeue.cron import scheduler, scheduler_async
 from duequeue.drive.actions import Action
 from duequeue.flows.context import Context
@@ -31,8 +33,9 @@ def is_changed(context: Context[Any]) -> set[bool]:
 @pytest.fixture
 def context(request: pytest.FixtureRequest) -> Iterator[Context[Any]]:
     clock: Clock = request.param
-    with Queue.open("memory:due-crons", "orders", clock=clock) as queue:
-        yield queue._context  # noqa: SLF001 - what the test is about
+    parts = open_parts("memory:due-crons", clock=clock)
+    with parts.queue:
+        yield parts.context
 
 
 @pytest.mark.parametrize("context", [SystemClock()], indirect=True)
@@ -44,6 +47,33 @@ def test_other_clocks_cost_nothing(context: Context[Any]) -> None:
 def test_nothing_is_run_inside_a_transaction(context: Context[Any]) -> None:
     assert is_changed(context) == {True}
     assert is_changed(context.borrowed()) == {False}
+
+
+class Watched(ManualClock):
+    """A clock that counts who listens to it."""
+
+    def __init__(self, start: datetime) -> None:
+        super().__init__(start)
+        self.listeners = 0
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        self.listeners += 1
+        unsubscribe = super().subscribe(listener)
+
+        def leave() -> None:
+            self.listeners -= 1
+            unsubscribe()
+
+        return leave
+
+
+def test_the_clock_forgets_a_cron_that_has_ended(face: Face) -> None:
+    clock = Watched(datetime(2026, 3, 1, tzinfo=UTC))
+    with face.open("memory:", "orders", clock=clock) as queue:
+        handle = queue.cron.install_periodic_tick("reports", timedelta(minutes=1), "hello")
+        assert clock.listeners == 1
+        handle.close()
+        assert clock.listeners == 0
 
 
 def test_a_cancelled_call_leaves_the_cron_to_the_next_one() -> None:

@@ -2,31 +2,32 @@
 
 from asyncio import CancelledError
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from duequeue import OfferOutcome, Queue, RetryPolicy, StoreError
-from duequeue.drive.actions import Action, Apart, Flow, Listen
+from duequeue import OfferOutcome, RetryPolicy, StoreError
+from duequeue.contract.parts import Parts, open_parts
+from duequeue.drive.actions import Action, Apart, Flow, Listen, performer
 from duequeue.drive.steps import drive
 from duequeue.flows import offering
 
 
 @pytest.fixture
-def queue() -> Iterator[Queue[Any]]:
-    with Queue.open("memory:", "orders", retry=RetryPolicy.never()) as queue:
-        yield queue
+def parts() -> Iterator[Parts]:
+    found = open_parts("memory:", retry=RetryPolicy.never())
+    with found.queue:
+        yield found
 
 
 class Caller:
     """One of several who offer at once, run step by step."""
 
-    def __init__(self, queue: Queue[Any], key: str) -> None:
-        context = queue._context  # noqa: SLF001
+    def __init__(self, parts: Parts, key: str) -> None:
         self._flow: Flow[OfferOutcome] = offering.offer(
-            context, key, 1, None, replace=True, headers=None
+            parts.context, key, 1, None, replace=True, headers=None
         )
-        self._perform = queue._perform  # noqa: SLF001
+        self._perform = performer(parts.session)
         self.action: Action = next(self._flow)
         self.outcome: OfferOutcome | None = None
 
@@ -59,9 +60,9 @@ def refuse(*_: object) -> NoReturn:
     raise StoreError("no")
 
 
-def test_after_a_shared_commit_failed_each_member_offers_alone(queue: Queue[Any]) -> None:
-    first = Caller(queue, "a")
-    leader, follower = Caller(queue, "b"), Caller(queue, "c")
+def test_after_a_shared_commit_failed_each_member_offers_alone(parts: Parts) -> None:
+    first = Caller(parts, "a")
+    leader, follower = Caller(parts, "b"), Caller(parts, "c")
     assert leader.waits
     assert follower.waits
     first.finish()
@@ -72,34 +73,34 @@ def test_after_a_shared_commit_failed_each_member_offers_alone(queue: Queue[Any]
     assert [leader.finish(), follower.finish()] == [OfferOutcome.CREATED] * 2
 
 
-def test_a_caller_gets_only_its_own_error(queue: Queue[Any]) -> None:
-    first, second = Caller(queue, "a"), Caller(queue, "b")
+def test_a_caller_gets_only_its_own_error(parts: Parts) -> None:
+    first, second = Caller(parts, "a"), Caller(parts, "b")
     with pytest.raises(StoreError, match="mine"):
         first.fail(StoreError("mine"))
     assert second.finish() is OfferOutcome.CREATED
 
 
-def test_a_shared_commit_goes_on_without_its_leader(queue: Queue[Any]) -> None:
-    first = Caller(queue, "a")
-    leader, follower = Caller(queue, "b"), Caller(queue, "c")
+def test_a_shared_commit_goes_on_without_its_leader(parts: Parts) -> None:
+    first = Caller(parts, "a")
+    leader, follower = Caller(parts, "b"), Caller(parts, "c")
     first.finish()
     leader.go_on()
     assert isinstance(leader.action, Apart)
     with pytest.raises(CancelledError):
         leader.fail(CancelledError())
     assert follower.waits
-    drive(leader.action.flow, queue._perform)  # noqa: SLF001
+    drive(leader.action.flow, performer(parts.session))
     follower.go_on()
     assert follower.outcome is OfferOutcome.CREATED
-    assert queue.contains("b")
+    assert parts.queue.contains("b")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
 def test_an_interrupted_commit_leaves_no_member_waiting(
-    queue: Queue[Any], error: type[BaseException]
+    parts: Parts, error: type[BaseException]
 ) -> None:
-    first = Caller(queue, "a")
-    leader, follower = Caller(queue, "b"), Caller(queue, "c")
+    first = Caller(parts, "a")
+    leader, follower = Caller(parts, "b"), Caller(parts, "c")
     first.finish()
     leader.go_on()
     assert isinstance(leader.action, Apart)
