@@ -3,12 +3,14 @@
 import asyncio
 import secrets
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from duequeue import ManualClock, SystemClock
+from duequeue import ManualClock
+from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
@@ -19,12 +21,28 @@ from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.contract.stage import until
 from duequeue.payloads.stored_bytes import StoredBytes
+from duequeue.queue_async import AsyncQueue
+from tests.callbacks.movable_loop import ClockOfLoop, MovableLoop, let_pass
+from tests.fixtures.watched import Watch
 
 T = TypeVar("T")
 
 PATIENCE = 20.0
 START = datetime(2030, 1, 31, 9, tzinfo=UTC)
 SECRET = new_secret()
+
+
+class FailingPoster(Poster):
+    """Has the first calls fail before they are made."""
+
+    def __init__(self, guard: Guard | None, *failures: Exception) -> None:
+        super().__init__(guard)
+        self._failures = iter(failures)
+
+    async def post(self, *given: Any) -> Answer:
+        for failure in self._failures:
+            raise failure
+        return await super().post(*given)
 
 
 class Pushing:
@@ -43,6 +61,11 @@ class Pushing:
     @property
     def url(self) -> str:
         return self.settings.url
+
+    @property
+    def stored(self) -> AsyncQueue[bytes]:
+        """The queue in which the endpoints are."""
+        return self._opened.queue
 
     @property
     def clock(self) -> ManualClock:
@@ -70,17 +93,31 @@ class Pushing:
         now = self._opened.context.now()
         return self.entry(identity).condition(now).state
 
-    def start(self, guard: Guard | None = None, calls: int = 1000) -> Push:
-        """Start a push process."""
+    def start(
+        self,
+        guard: Guard | None = None,
+        calls: int = 1000,
+        *,
+        watch: Watch | None = None,
+        failures: Collection[Exception] = (),
+    ) -> Push:
+        """Start a push process, whose first calls may fail, and whose stores may be watched."""
+        settings = self.settings
+        if watch is not None:
+            settings = replace(settings, observe=watch.around)
 
         async def start() -> Push:
-            poster = Poster(guard)
+            poster = FailingPoster(guard, *failures)
             self._posters.append(poster)
-            return await Push.start(self.settings, poster, calls)
+            return await Push.start(settings, poster, calls)
 
         push = self.run(start())
         self._pushes.append(push)
         return push
+
+    def let_pass(self, seconds: float) -> None:
+        """Let real time pass for the push processes, which jumps instead."""
+        self.run(let_pass(seconds))
 
     def let_work(self) -> None:
         """Wait until the push processes have done all that they can do now."""
@@ -112,9 +149,9 @@ class Pushing:
 @contextmanager
 def pushing(url: str, *, manual: bool = False, **more: Any) -> Iterator[Pushing]:
     """Give push processes an event loop until the end of the block."""
-    clock = ManualClock(START) if manual else SystemClock()
+    loop = MovableLoop()
+    clock = ManualClock(START) if manual else ClockOfLoop(loop)
     settings = StoreSettings(url, clock, **more)
-    loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="pushing", daemon=True)
     thread.start()
     try:

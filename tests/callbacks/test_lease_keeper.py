@@ -1,12 +1,14 @@
 """How a push process extends leases."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
 
 from duequeue import ManualClock
+from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lease_keeper import LeaseKeeper
@@ -17,8 +19,9 @@ from duequeue.callbacks.signing_keys import new_keys
 from duequeue.callbacks.slots import Slots
 from duequeue.drive.actions import Run
 from duequeue.drive.steps import drive_async
+from duequeue.port.store import Extended
 from tests.callbacks.pushed import SECRET
-from tests.callbacks.test_settler import leased, with_queue
+from tests.callbacks.test_settler import leased, until, with_queue
 
 KEPT = timedelta(minutes=10)
 
@@ -63,14 +66,17 @@ def test_a_regular_extension_does_not_replace_the_one_that_the_receiver_asked_fo
 
 
 class HangingPoster:
-    """A poster whose calls do not end by themselves."""
+    """A poster whose calls end when the test says so."""
 
     def __init__(self) -> None:
-        self.called = asyncio.Event()
+        self.called, self.go_on = asyncio.Event(), asyncio.Event()
+        self.keys: list[str] = []
 
-    async def post(self, *_: object) -> None:
+    async def post(self, _: str, __: bytes, headers: Mapping[str, str], ___: object) -> Answer:
+        self.keys.append(headers["duequeue-key"])
         self.called.set()
-        await asyncio.Event().wait()
+        await self.go_on.wait()
+        return Answer(200, {}, b"")
 
 
 async def no_look() -> None:
@@ -108,3 +114,42 @@ def test_a_message_leased_while_the_timeout_becomes_longer_gets_the_longer_lease
         assert stored.leased_until == clock.now() + timedelta(seconds=615)
 
     asyncio.run(with_queue(check))
+
+
+def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call() -> None:
+    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+        extended, go_on = asyncio.Event(), asyncio.Event()
+
+        async def perform(action: Any) -> object:
+            result = await opened.perform(action)
+            if isinstance(result, tuple) and isinstance(result[0], Extended):
+                extended.set()  # the answer of the store is slow to come back
+                await go_on.wait()
+            return result
+
+        poster: Any = HangingPoster()
+        endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/")
+        entry, slots = Entry(endpoint, new_keys(SECRET)), Slots(1)
+        for key in ("0", "1"):
+            await opened.queue.offer(key, b"1")
+        push = QueuePush(
+            opened.context, perform, poster, slots, [entry], look=no_look, on_change=lambda _: None
+        )
+        await poster.called.wait()
+        await opened.queue.drop("1")
+        clock.advance(timedelta(seconds=30))
+        await extended.wait()
+        # The first call ends, so the second one begins, and then its lease turns out to be lost.
+        poster.go_on.set()
+        go_on.set()
+        await let_run()
+        await opened.queue.offer("2", b"1")
+        await until(lambda: is_empty(opened))
+        await push.stop(0)
+        assert poster.keys == ["0", "2"]
+
+    asyncio.run(with_queue(check))
+
+
+async def is_empty(opened: OpenedQueue) -> bool:
+    return (await opened.queue.stats()).total == 0

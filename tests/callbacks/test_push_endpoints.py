@@ -1,26 +1,27 @@
 """Several endpoints of one queue, and changes of endpoints while a push runs."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import repeat
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from duequeue import Message, Queue
-from duequeue.callbacks.lane import Lane
-from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.pushing import Push
-from duequeue.callbacks.queue_push import QueuePush
-from duequeue.callbacks.records import Condition
+from duequeue.callbacks.records import NEVER, QUEUE, Condition
 from duequeue.callbacks.signing import new_secret, parse_secret, signature
 from duequeue.contract.stage import until
 from duequeue.errors import StoreError
+from duequeue.port.store import Store
 from tests.callbacks import receiver as hostile
 from tests.callbacks.pushed import SECRET, Pushing, memory_url, pushing
 from tests.callbacks.receiver import Call, Receiver, replies, waits_for
+from tests.fixtures.watched import Watch
 
 
 @pytest.fixture
@@ -110,23 +111,32 @@ def test_a_disabled_endpoint_delays_no_other_and_burns_no_attempts(
 
 
 def test_waiting_messages_keep_their_lease_after_the_timeout_became_shorter(
-    pushed: Pushing, queue: Queue, receiver: Receiver
+    receiver: Receiver,
 ) -> None:
-    pushed.define(receiver.url("/on"), "on", timeout=600_000)
-    pushed.define(receiver.url("/off"), "off", default=False)
-    pushed.run(pushed.records.switch_off("off", Condition("disabled", "by a test", 0)))
-    push = pushed.start()
-    keeper = queue_push_of(push)._keeper  # noqa: SLF001 - its waits are not seen from outside
-    waits: list[float | None] = []
-    wait = keeper._changes.wait  # noqa: SLF001
+    with (
+        pushing(memory_url()) as pushed,
+        Queue.open(pushed.url, "orders", clock=pushed.settings.clock) as queue,
+    ):
+        pushed.define(receiver.url("/on"), "on", timeout=600_000)
+        pushed.define(receiver.url("/off"), "off", default=False)
+        pushed.run(pushed.records.switch_off("off", Condition("disabled", "by a test", 0)))
+        watch = Watch()
+        push = pushed.start(watch=watch)
+        pushed.define(receiver.url("/on"), "on", timeout=20_000)
+        until(lambda: all(lane.endpoint.timeout <= 30_000 for lane in push.lanes()))
+        watch.refuse("listed", repeat(StoreError("by a test")), QUEUE)  # a look would extend it
+        queue.offer("a", 1, headers=to("off"))
+        until(lambda: leased_until(queue, "a") is not None)
+        end = leased_until(queue, "a")
+        assert end is not None
+        pushed.let_pass(15)  # of the 35 seconds of its lease
+        until(lambda: (leased_until(queue, "a") or end) > end)
+        assert attempts_of(queue, "a") == 1
 
-    async def noted(seconds: float | None) -> None:
-        waits.append(seconds)
-        await wait(seconds)
 
-    keeper._changes.wait = noted  # type: ignore[method-assign]  # noqa: SLF001
-    pushed.define(receiver.url("/on"), "on", timeout=30_000)
-    until(lambda: waits[-1:] == [15.0])
+def leased_until(queue: Queue, key: str) -> datetime | None:
+    found = queue.read(key)
+    return None if found is None else found.leased_until
 
 
 def test_a_message_that_is_leased_again_waits_once(
@@ -135,52 +145,26 @@ def test_a_message_that_is_leased_again_waits_once(
     pushed.define(receiver.url("/on"), "on")
     pushed.define(receiver.url("/off"), "off", default=False)
     pushed.run(pushed.records.switch_off("off", Condition("disabled", "by a test", 0)))
-    push = pushed.start()
-    found = queue_push_of(push)
-    pushed.run(found._keeper.close())  # noqa: SLF001 - as if it came too late
+    watch = Watch()
+    watch.refuse("extend", repeat(StoreError("by a test")))
+    push = pushed.start(watch=watch)
     queue.offer("a", 1, headers=to("off"))
     for attempt in (1, 2, 3):
         until(lambda attempt=attempt: attempts_of(queue, "a") == attempt)  # type: ignore[misc]
         pushed.clock.advance(timedelta(minutes=1))
     until(lambda: attempts_of(queue, "a") == 4)
-    until(lambda: [each.attempt for each in found._held.values()] == [4])  # noqa: SLF001
-    assert found._lanes._waiting == 1  # noqa: SLF001
+    until(lambda: waiting_attempts(push) == [4])
+
+
+def waiting_attempts(push: Push) -> list[int]:
+    """Return which attempts the messages are at that wait for their endpoint."""
+    return [message.attempt for lane in push.lanes() for message in lane.waiting]
 
 
 def attempts_of(queue: Queue, key: str) -> int:
     found = queue.read(key)
     assert found is not None
     return found.attempts
-
-
-def queue_push_of(push: Push) -> QueuePush:
-    """Return the push of the only queue that has endpoints."""
-    ((_, found),) = push._pushes.values()  # noqa: SLF001 - it is not seen from outside
-    return found
-
-
-def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call(
-    pushed: Pushing, queue: Queue, receiver: Receiver
-) -> None:
-    pushed.define(receiver.url("/shop"), concurrency=1)
-    found = queue_push_of(pushed.start(calls=1))
-    begin = found._begin_calls_of  # noqa: SLF001 - no other thread can come in between
-
-    def loses_the_first(lane: Lane, now: int) -> None:
-        begin(lane, now)
-        (message,) = found._held.values()  # noqa: SLF001
-        assert message.call is not None
-        found._begin_calls_of = begin  # type: ignore[method-assign] # noqa: SLF001
-        message.lost = True
-        found._on_lost(message)  # noqa: SLF001
-
-    found._begin_calls_of = loses_the_first  # type: ignore[method-assign] # noqa: SLF001
-    queue.offer("a", 1)
-    until(lambda: attempts_of(queue, "a") == 1)
-    queue.offer("b", 2)
-    (call,) = receiver.wait_for_calls(1)
-    assert call.headers["duequeue-key"] == "b"
-    until(lambda: queue.stats().total == 1)  # the lease of the other one has not ended yet
 
 
 def test_an_endpoint_defined_after_its_message_was_leased_is_found(
@@ -201,7 +185,7 @@ def test_messages_for_an_endpoint_that_only_a_newer_version_can_read_stay_in_the
     pushed.define(receiver.url("/old"), "old", default=False)
     pushed.define(receiver.url("/new"), "new")
     newer = {"id": "new", "queue": "orders", "url": ["https://shop.example.com"]}
-    pushed.run(pushed.records._store("endpoint/new", newer))  # noqa: SLF001 - no version can do so
+    pushed.run(pushed.stored.offer("endpoint/new", json.dumps(newer).encode(), NEVER))
     pushed.start()
     offers = {"1": to("new"), "2": to("old"), "3": to("unknown"), "4": None}
     queue.offer_batch(Message(key, 1, headers=headers) for key, headers in offers.items())
@@ -218,40 +202,30 @@ def test_messages_for_an_endpoint_that_only_a_newer_version_can_read_stay_in_the
 def test_a_look_for_endpoints_that_fails_is_made_again_and_logs_no_secret(
     pushed: Pushing, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    push = pushed.start()
-    records = push._records  # noqa: SLF001 - only the push must fail
-    look = records.all
-
-    async def fails_once() -> Any:
-        records.all = look  # type: ignore[method-assign]
-        raise RuntimeError("a secret")
-
-    records.all = fails_once  # type: ignore[method-assign]
+    watch = Watch()
+    push = pushed.start(watch=watch)
+    watch.refuse("listed", [RuntimeError("a secret")], QUEUE)
     pushed.define(receiver.url("/shop"))
     until(lambda: "could not look for endpoints: unexpected RuntimeError at" in caplog.text)
     assert "a secret" not in caplog.text
     pushed.define(receiver.url("/shop"))
-    until(lambda: bool(push._pushes))  # noqa: SLF001 - it is not seen from outside
+    until(lambda: bool(push.lanes()))
 
 
 def test_a_queue_that_cannot_be_opened_holds_up_no_other(
-    pushed: Pushing,
-    queue: Queue,
-    receiver: Receiver,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    pushed: Pushing, queue: Queue, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opens, failing = OpenedQueue.open, True
+    failing = True
 
-    async def fails_for_one(settings: Any, name: str, *more: Any, **options: Any) -> OpenedQueue:
-        if failing and name == "broken":
-            raise StoreError("by a test")
-        return await opens(settings, name, *more, **options)
+    class RefusesOne(Watch):
+        def around(self, queue: str, store: Store) -> Store:
+            if failing and queue == "broken":
+                raise StoreError("by a test")
+            return store
 
-    monkeypatch.setattr(OpenedQueue, "open", fails_for_one)
     pushed.define(receiver.url("/first"), "first", queue="broken")
     pushed.define(receiver.url("/shop"))
-    pushed.start()
+    pushed.start(watch=RefusesOne())
     assert "queue 'broken' could not be opened: by a test" in caplog.text
     queue.offer("a", 1)
     until(lambda: is_empty(queue))
@@ -327,7 +301,7 @@ def test_a_late_answer_to_a_removed_endpoint_does_not_disable_its_successor(
     receiver.wait_for_calls(1)
     pushed.run(pushed.records.remove("shop"))
     if looks_before:
-        until(lambda: not push._pushes)  # noqa: SLF001 - it is not seen from outside
+        until(lambda: not push.lanes())
     else:
         condition = Condition("disabled", "by a process that has not looked", 0)
         pushed.run(pushed.records.switch_off("shop", condition))
@@ -394,8 +368,7 @@ def test_queues_and_endpoints_take_turns_when_all_calls_are_taken(
     with Queue.open(pushed.url, "others", clock=pushed.clock) as others:
         others.offer("a", 1)
         until(lambda: others.stats().leased == 1)  # it waits for its turn
-        pushes = [each for _, each in push._pushes.values()]  # noqa: SLF001
-        until(lambda: all(each._lanes.busy() for each in pushes))  # noqa: SLF001
+        until(lambda: all(lane.waiting for lane in push.lanes()))
         opened.set()
         receiver.wait_for_calls(1, "/few")
         until(lambda: is_empty(others))
@@ -408,17 +381,11 @@ def test_a_queue_that_makes_all_calls_leases_many_messages_at_a_time(
     pushed: Pushing, queue: Queue, receiver: Receiver
 ) -> None:
     pushed.define(receiver.url("/shop"), concurrency=40)
-    queue_push = queue_push_of(pushed.start(calls=40))
-    rooms: list[int] = []
-    fetch = queue_push._fetch  # noqa: SLF001
-
-    async def counted(room: int, seconds: float | None) -> None:
-        rooms.append(room)
-        await fetch(room, seconds)
-
-    queue_push._fetch = counted  # type: ignore[method-assign] # noqa: SLF001
+    watch = Watch()
+    pushed.start(calls=40, watch=watch)
     queue.offer_batch(Message(str(number), number) for number in range(400))
     until(lambda: is_empty(queue))
+    rooms = [each.arguments[0] for each in watch.asked if each.operation == "claim"]
     assert min(rooms) >= 20
 
 
@@ -426,20 +393,12 @@ def test_an_idle_push_asks_the_store_seldom(pushed: Pushing, receiver: Receiver)
     """Nothing is polled for an endpoint that gets no calls."""
     pushed.define(receiver.url("/a"))
     pushed.run(pushed.records.switch_off("shop", Condition("disabled", "by a test", 0)))
-    push = pushed.start()
-    queue_push = queue_push_of(push)
-    looks: list[Any] = []
-    perform = queue_push._perform  # noqa: SLF001
-
-    async def counted(action: Any) -> object:
-        looks.append(action)
-        return await perform(action)
-
-    queue_push._perform = counted  # noqa: SLF001
+    watch = Watch()
+    pushed.start(watch=watch)
     with Queue.open(pushed.url, "orders", clock=pushed.clock) as queue:
         for number in range(20):
             queue.offer(str(number), number)
             pushed.clock.advance(timedelta(minutes=1))
             pushed.let_work()
         assert queue.stats().leased == 0
-    assert looks == []
+    assert [each.operation for each in watch.asked if each.queue == "orders"] == []

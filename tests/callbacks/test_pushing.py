@@ -1,9 +1,10 @@
 """What the push process makes of the answers of receivers."""
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,15 +13,15 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from duequeue import NotAnswered, Queue
-from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.posting import CallFailed
-from duequeue.callbacks.records import Condition
+from duequeue.callbacks.records import QUEUE
 from duequeue.contract.stage import until
-from duequeue.errors import StoreUnavailable
+from duequeue.errors import StoreError
 from tests.callbacks import receiver as hostile
 from tests.callbacks.pushed import SECRET, START, Pushing, memory_url, pushing
 from tests.callbacks.receiver import Receiver, replies, waits_for
+from tests.fixtures.watched import Watch
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -165,10 +166,13 @@ def test_what_counts_as_a_failure(
     behaviour: hostile.Behaviour,
     reason: str,
 ) -> None:
-    timeout = 2_000 if reason.endswith("within") else 30_000
+    timeout = 2_000 if reason.startswith("did not end") else 30_000
     pushed.define(receiver.will("/shop", behaviour), attempts=1, timeout=timeout)
     pushed.start()
     queue.offer("a", 1)
+    receiver.wait_for_calls(1)
+    if reason.startswith("no answer"):
+        pushed.let_pass(30)
     until(lambda: bool(queue.buried(1)))
     (buried,) = queue.buried(1)
     assert reason in buried.reason
@@ -239,20 +243,13 @@ def test_a_switch_off_that_could_not_be_stored_counts_and_is_stored_later(
 ) -> None:
     url = receiver.will("/shop", replies(410))
     pushed.define(url)
-    push = pushed.start()
-    records = push._records  # noqa: SLF001 - only the push must fail
-    switch_off, works_again = records.switch_off, threading.Event()
-
-    async def fails_at_first(identity: str, condition: Condition) -> bool:
-        if not works_again.is_set():
-            raise StoreUnavailable("by a test")
-        return await switch_off(identity, condition)
-
-    records.switch_off = fails_at_first  # type: ignore[method-assign]
+    watch = Watch()
+    watch.refuse("offer", repeat(StoreError("by a test")), QUEUE)
+    pushed.start(watch=watch)
     queue.offer("a", 1)
     until(lambda: "could not store the state of endpoint shop: by a test" in caplog.text)
     assert pushed.state() == "active"
-    works_again.set()
+    watch.accept("offer", QUEUE)
     pushed.define(url)  # which makes the push look
     until(lambda: pushed.state() == "disabled")
     assert len(receiver.calls) == 1
@@ -465,20 +462,12 @@ def test_an_unexpected_error_counts_as_a_failed_call(
     pushed: Pushing, queue: Queue, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     pushed.define(receiver.url("/shop"), concurrency=1, attempts=2)
-    push = pushed.start()
-    poster = push._poster  # noqa: SLF001 - nothing outside can make it fail like this
-    post = poster.post
-
-    async def fails(*_: object) -> Answer:
-        poster.post = post  # type: ignore[method-assign]
-        raise RuntimeError("a secret")
-
-    poster.post = fails  # type: ignore[assignment]
+    pushed.start(failures=[RuntimeError("a secret")])
     queue.offer("a", 1)
     waits_with_attempts(queue, "a", 1)
     queue.offer("b", 1)  # the lane goes on
     receiver.wait_for_calls(1)
-    assert "unexpected RuntimeError at test_pushing.py:" in caplog.text
+    assert "unexpected RuntimeError at pushed.py:" in caplog.text
     assert "a secret" not in caplog.text
     pushed.clock.advance(timedelta(seconds=10))
     settled(queue)
@@ -488,16 +477,8 @@ def test_a_call_that_could_not_be_made_uses_up_no_attempt(
     pushed: Pushing, queue: Queue, receiver: Receiver
 ) -> None:
     pushed.define(receiver.url("/shop"), attempts=1)
-    push = pushed.start()
-    poster = push._poster  # noqa: SLF001 - else hundreds of lookups would have to hang
-    post, failures = poster.post, [CallFailed("by a test", blames_endpoint=False)] * 2
-
-    async def fails_twice(*given: Any) -> Answer:
-        if failures:
-            raise failures.pop()
-        return await post(*given)
-
-    poster.post = fails_twice  # type: ignore[assignment,method-assign]
+    # Hundreds of lookups would have to hang before one fails like this by itself.
+    pushed.start(failures=[CallFailed("by a test", blames_endpoint=False)] * 2)
     queue.offer("a", 1)
     (call,) = receiver.wait_for_calls(1)
     assert call.headers["duequeue-attempt"] == "1"
@@ -511,10 +492,10 @@ def test_leases_are_kept_and_messages_settled_after_unexpected_errors_of_the_sto
     opened = threading.Event()
     url = receiver.will("/shop", waits_for(opened, replies(200)), replies(200))
     pushed.define(url, concurrency=1)
-    push = pushed.start()
-    ((_, queue_push),) = push._pushes.values()  # noqa: SLF001 - only the push must fail
-    for part in (queue_push._keeper, queue_push._settler):  # noqa: SLF001
-        part._drive = fails_once(part._drive)  # noqa: SLF001
+    watch = Watch()
+    for operation in ("extend", "ack"):
+        watch.refuse(operation, [RuntimeError("by a test")])
+    pushed.start(watch=watch)
     queue.offer("a", 1)
     receiver.wait_for_calls(1)
     pushed.clock.advance(timedelta(seconds=20))
@@ -523,19 +504,9 @@ def test_leases_are_kept_and_messages_settled_after_unexpected_errors_of_the_sto
     until(lambda: (leased_until(queue, "a") or START) > START + timedelta(minutes=1))
     opened.set()
     until(lambda: "could not settle 1 messages: unexpected RuntimeError" in caplog.text)
+    pushed.let_pass(1)
     settled(queue)
     assert len(receiver.calls) == 1
-
-
-def fails_once(drive: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-    failures = [RuntimeError("by a test")]
-
-    async def drives(flow: Any) -> Any:
-        if failures:
-            raise failures.pop()
-        return await drive(flow)
-
-    return drives
 
 
 def test_a_payload_that_cannot_be_read_is_buried(

@@ -1,16 +1,16 @@
 """How a push process settles what the store refuses, and how much it lets wait."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import pytest
 
 from duequeue import ManualClock
-from duequeue.callbacks import lanes
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lanes import Lanes
@@ -23,7 +23,9 @@ from duequeue.errors import StoreError
 from duequeue.flows import polling
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.verdict import ACKED, Parked
+from tests.callbacks.movable_loop import MovableLoop, let_pass
 from tests.callbacks.pushed import PATIENCE, SECRET, START, memory_url
+from tests.fixtures.watched import Watch
 
 Check = Callable[[OpenedQueue, ManualClock], Any]
 
@@ -46,96 +48,85 @@ async def leased(opened: OpenedQueue, count: int) -> list[Held]:
     return list(await drive_async(flow, opened.perform))
 
 
-def test_a_single_endpoint_gets_no_more_bytes_than_may_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("limit", ["most_waiting", "most_bytes"])
+def test_a_single_endpoint_gets_no_more_than_may_wait(limit: str) -> None:
     async def check(opened: OpenedQueue, _: ManualClock) -> None:
         endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/")
-        found, now = Lanes(), opened.context.now()
+        found, now = Lanes(**{limit: 2}), opened.context.now()
         found.update([Entry(endpoint, new_keys(SECRET))], now)
-        for message in await leased(opened, 2):
+        rooms = []
+        messages = await leased(opened, 2)
+        for message in messages:
             lane = found.lane_of(message)
             assert lane is not None
             found.add(lane, message)
-        assert found.room(now) > 0
-        monkeypatch.setattr(lanes, "MOST_BYTES", 2)
-        assert found.room(now) == 0
+            rooms.append(found.room(now))
+        assert [room > 0 for room in rooms] == [True, False]
+        found.remove(messages[0])
+        assert found.room(now) == rooms[0]
 
     asyncio.run(with_queue(check))
 
 
-class RefusesAcks:
-    """A store that refuses acks, as long as it should."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self.refusing = True
-        self.refused = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def ack(self, *given: Any) -> Any:
-        if self.refusing:
-            self.refused += 1
-            raise StoreError("by a test")
-        return self._store.ack(*given)
+def watched(opened: OpenedQueue, watch: Watch) -> Settler:
+    """Return a settler of a store that is watched."""
+    store = watch.around("orders", opened.context.store)
+    context = replace(opened.context, store=store)
+    return Settler(context, lambda flow: drive_async(flow, opened.perform))
 
 
-class CountedSettler(Settler):
-    """A settler whose rounds a test can wait for."""
-
-    def __init__(self, *given: Any) -> None:
-        self.rounds = asyncio.Semaphore(0)
-        super().__init__(*given)
-
-    async def round_is_over(self) -> None:
-        async with asyncio.timeout(PATIENCE):
-            await self.rounds.acquire()
-
-    async def _settle(self) -> None:
-        await super()._settle()
-        self.rounds.release()
-
-
-async def refused_ack(opened: OpenedQueue) -> tuple[CountedSettler, RefusesAcks]:
-    """Return a settler that is to ack 0, bury 1 and give 2 back, after the ack was refused."""
-    ack, bury, back = await leased(opened, 3)
-    store = RefusesAcks(opened.context.store)
-    context: Any = replace(opened.context, store=store)
-    settler = CountedSettler(context, lambda flow: drive_async(flow, opened.perform))
-    settler.add(ack, ACKED, 1000)
-    settler.add(bury, Parked("by a test"), 1000)
-    settler.give_back([back])
-    await settler.round_is_over()
-    assert store.refused == 1
-    return settler, store
+async def until(is_true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await is_true():  # noqa: ASYNC110 - the store sets no event
+            await asyncio.sleep(0.001)
 
 
 def test_what_the_store_refuses_keeps_nothing_else_waiting() -> None:
     async def check(opened: OpenedQueue, _: ManualClock) -> None:
-        settler, store = await refused_ack(opened)
-        left = {each.key: each.leased_until for each in (await opened.queue.list()).messages}
-        assert left.keys() == {"0", "2"}
-        assert left["0"] is not None
-        assert left["2"] is None
-        store.refusing = False
+        watch = Watch()
+        watch.refuse("ack", repeat(StoreError("by a test")))
+        settler = watched(opened, watch)
+        ack, bury, back = await leased(opened, 3)
+        settler.add(ack, ACKED, 1000)
+        settler.add(bury, Parked("by a test"), 1000)
+        settler.give_back([back])
+
+        async def others_are_settled() -> bool:
+            left = {each.key: each.leased_until for each in (await opened.queue.list()).messages}
+            assert left["0"] is not None
+            return left == {"0": left["0"], "2": None}
+
+        await until(others_are_settled)
+        assert watch.count("ack") > 0
+        watch.accept("ack")
         await settler.close()
         assert [each.key for each in (await opened.queue.list()).messages] == ["2"]
 
     asyncio.run(with_queue(check))
 
 
-def test_a_verdict_is_not_tried_again_after_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duequeue.callbacks.settler.PAUSE_SECONDS", 3600)  # the test says when
-
+def test_a_verdict_is_not_tried_again_after_the_lease() -> None:
     async def check(opened: OpenedQueue, clock: ManualClock) -> None:
-        settler, store = await refused_ack(opened)
-        clock.advance(timedelta(minutes=2))
-        settler._try_again()  # noqa: SLF001 - which time does
-        await settler.round_is_over()
-        assert store.refused == 2
-        await settler.close()
-        assert store.refused == 2
+        watch = Watch()
 
-    asyncio.run(with_queue(check))
+        def refusals() -> Iterator[StoreError]:
+            yield StoreError("while the lease lasts")
+            clock.advance(timedelta(minutes=2))
+            yield StoreError("after the lease")
+
+        watch.refuse("ack", refusals())
+        settler = watched(opened, watch)
+        (message,) = await leased(opened, 1)
+        settler.add(message, ACKED, 1000)
+        for count in (1, 2):
+            await until(lambda count=count: was_asked(watch, count))  # type: ignore[misc]
+            await let_pass(2)
+        await settler.close()
+        assert watch.count("ack") == 2
+
+    with asyncio.Runner(loop_factory=MovableLoop) as runner:
+        runner.run(with_queue(check))
+
+
+async def was_asked(watch: Watch, count: int) -> bool:
+    return watch.count("ack") >= count

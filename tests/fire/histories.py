@@ -50,9 +50,10 @@ class History:
 
     From `unseen_since` on there were polls whose answers nobody saw, and which may have leased any
     message. From `given_back_since` on there were consumers, which may lease a message and give it
-    back before anybody sees it. A poll that its caller gave up does so, too: `given_up` says when
-    each of these began, and what its clock may have read. `ahead` says when each consumer began,
-    and how far its clock may be ahead of the instants in the logs, in microseconds.
+    back before anybody sees it. So does a poll that its caller gave up, and one whose reply comes
+    when the leases are over: `given_up` says when each of these began, and what its clock may have
+    read. `ahead` says when each consumer began, and how far its clock may be ahead of the instants
+    in the logs, in microseconds.
     """
 
     queue: str
@@ -100,7 +101,7 @@ def _add(history: History, made: Made, logs: Logs) -> None:
             _add_poll(history, made)
             if lost_replies or not made.known:
                 history.unseen_since = min(history.unseen_since, made.began)
-            if made.error:
+            if made.error or lost_replies:
                 history.given_up.append((made.began, made.clock_high))
         case "consume":
             history.given_back_since = min(history.given_back_since, made.began)

@@ -190,3 +190,21 @@ def test_a_poll_that_was_given_up_may_end_a_lease_by_its_own_clock(
     paper.ack(True, "e")
     paper.nothing_left()
     assert paper.names() == broken
+
+
+@pytest.mark.parametrize(("late", "broken"), [(True, set()), (False, {Broken.REFUSED})])
+def test_a_poll_whose_reply_comes_late_may_have_given_a_message_back(
+    paper: Paper, late: bool, broken: set[Broken]
+) -> None:
+    """It took the lease of somebody whose ack comes after that, and then kept nothing."""
+    paper.offer("created")
+    paper.poll()
+    paper.at = LEASE
+    paper.fault("black hole", lasts=2 * LEASE, loses_replies=late)
+    paper.call(Call("poll"), [], lasts=2 * LEASE)
+    paper.ack(False)
+    paper.at = 4 * LEASE
+    paper.poll(attempt=2, at=4 * LEASE, name="e")
+    paper.ack(True, "e")
+    paper.nothing_left()
+    assert paper.names() == broken

@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
@@ -13,12 +15,16 @@ import psycopg
 import pytest
 
 from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
-from duequeue.contract.faces import Face, LoopThread, QueueFace
+from duequeue.contract.faces import AsyncFace, Face, LoopThread, QueueFace
 from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
 from duequeue.flows import context
+from duequeue.port.store import LONGEST_CALL
 from duequeue.server import app_for
 from duequeue.stores.http import silence as silence_over_http
+from duequeue.stores.http.address import ServerAddress
+from duequeue.stores.http.connections import Connections
+from duequeue.stores.http.connections_async import Client
 from duequeue.stores.sql.pooling import pool, pool_async, watchdog
 from tests.fixtures.mariadb import connected
 from tests.fixtures.silence import EVERY_SILENCE, FrozenProcess, Silence, black_hole
@@ -166,8 +172,56 @@ def test_a_long_call_over_http_is_given_up_if_nobody_gets_an_answer(
         queue.offer("before", 1)
         refused = pytest.raises(StoreUnavailable, match="none to another request within 2 s")
         with silent(silent_service), ends_within(0.3 + 2), refused:
-            getattr(queue, call)(*arguments)
+            in_background(partial(getattr(queue, call), *arguments)).result(PATIENCE)
         assert queue.stats().total <= 1  # it may have been dropped when the silence ended
+
+
+@contextmanager
+def proxy_without_its_server(status: int) -> Iterator[ServerAddress]:
+    """A proxy that lets a long call wait, and has this answer for all others."""
+    over = Event()
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status)
+
+        def do_POST(self) -> None:
+            over.wait(PATIENCE)
+
+        def log_message(self, *words: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield ServerAddress("http", "127.0.0.1", server.server_port, "")
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_what_a_proxy_answers_is_no_answer_of_the_server(
+    status: int, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence_over_http, "PROBE_EVERY", 0.1)
+
+    async def post(address: ServerAddress) -> object:
+        client = Client(address)
+        client.join()
+        try:
+            return await client.post("/", b"", LONGEST_CALL)
+        finally:
+            await client.leave()
+
+    with proxy_without_its_server(status) as address:
+        if isinstance(face, AsyncFace):
+            call = partial(face.loop.run, partial(post, address))
+        else:
+            call = partial(Connections(address).post, "/", b"", LONGEST_CALL)
+        with pytest.raises((TimeoutError, StoreUnavailable), match="none to another request"):
+            in_background(call).result(PATIENCE)
 
 
 @with_a_pool
@@ -239,12 +293,11 @@ def test_a_long_call_over_http_may_take_its_time(
         face.open(server.url, "orders", retry=RetryPolicy.never()) as queue,
     ):
         queue.offer("a", 1)
-        turns = [server.service.reads.turn(each) for each in ("one", "two")]
+        turns = [server.service.reads.turn(each, "") for each in ("one", "two")]
         for turn in turns:
             server.call(turn.__aenter__)
         counting = calling.submit(queue.stats)
-        asked = server.service.meter._requests  # noqa: SLF001 - there is no other way to count
-        until(lambda: any("/healthz" in str(each) for each in list(asked)))
+        until(lambda: server.requests("/healthz") > 0)
         for turn in turns:
             server.call(turn.__aexit__, None, None, None)
         assert counting.result().total == 1

@@ -1,6 +1,7 @@
 """Clients that mean harm, against a `duequeue serve` in a process of its own."""
 
 import socket
+import ssl
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,13 @@ def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=(address, 0))
 
 
+def secured(connection: socket.socket, trust: ssl.SSLContext | None) -> socket.socket:
+    """Make a connection secure, if it is to be."""
+    if trust is None:
+        return connection
+    return trust.wrap_socket(connection, server_hostname="127.0.0.1")
+
+
 def attack(port: int, begin: bytes, endless: bytes, most: int = 64 * MEGABYTE) -> Attacked:
     """Send without an end, until the server resets the connection."""
     sent = 0
@@ -67,9 +75,14 @@ def status(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1])
 
 
-def ask(port: int, path: bytes = b"/healthz", address: str = "127.0.0.1") -> bytes:
-    """Return the answer on a connection of its own."""
-    with connect(port, address) as connection:
+def ask(
+    port: int,
+    path: bytes = b"/healthz",
+    address: str = "127.0.0.1",
+    trust: ssl.SSLContext | None = None,
+) -> bytes:
+    """Return the answer on a connection of its own, which is secure if there is a trust."""
+    with connect(port, address) as plain, secured(plain, trust) as connection:
         connection.sendall(
             b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )

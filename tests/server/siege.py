@@ -1,10 +1,11 @@
 """Attacks a `duequeue serve` for a minute, and says how much memory and patience that costs others.
 
 `python -m tests.server.siege` fails if the server grows by more than 10 MB, and 8 KiB for each
-connection that it has open, if one in a hundred requests of another client takes more than 100 ms,
-or if connections stay open. It is not a part of the tests, because it measures time.
+connection that it has open (40 with TLS), if one in a hundred requests of another client takes more
+than 100 ms, or if connections stay open. It is not a part of the tests, because it measures time.
 """
 
+import ssl
 import sys
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from tests.fixtures.certificates import self_signed, signed
 from tests.server.attacks import ENDLESS, HEAD, MEGABYTE, Memory, ask, attack, connect, status
 from tests.server.command import ServeProcess, serving
 
@@ -23,10 +25,12 @@ FILES = 4096
 MANY = 4000
 MOST_BYTES = 10 * MEGABYTE
 MOST_BYTES_OF_CONNECTION = 8 * 1024
+MOST_BYTES_OF_HANDSHAKE = 40 * 1024  # OpenSSL has buffers for each
 MOST_SECONDS = 0.1
 OTHER = "127.0.0.2"  # from where a client asks that has nothing to do with the attack
 ASK_EVERY = 0.02
 SLOW = 500
+SILENT_HANDSHAKES = "silent handshakes"  # against a server that speaks HTTPS
 
 
 class Cost(NamedTuple):
@@ -35,7 +39,7 @@ class Cost(NamedTuple):
     growth: int
     waits: list[float]
     left: int
-    connections: int
+    most_bytes: int
 
     @property
     def most(self) -> float:
@@ -45,8 +49,7 @@ class Cost(NamedTuple):
     @property
     def is_too_much(self) -> bool:
         """Whether it is more than may be."""
-        most = MOST_BYTES + self.connections * MOST_BYTES_OF_CONNECTION
-        return self.growth > most or self.most > MOST_SECONDS or self.left > 0
+        return self.growth > self.most_bytes or self.most > MOST_SECONDS or self.left > 0
 
     def __str__(self) -> str:
         """Write it as a line."""
@@ -56,7 +59,9 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def asking(server: ServeProcess, waits: list[float]) -> Iterator[None]:
+def asking(
+    server: ServeProcess, waits: list[float], trust: ssl.SSLContext | None
+) -> Iterator[None]:
     """Ask for `/healthz` all the time, and note how long each answer takes."""
     ended = threading.Event()
 
@@ -64,7 +69,7 @@ def asking(server: ServeProcess, waits: list[float]) -> Iterator[None]:
         while not ended.wait(ASK_EVERY):
             began = monotonic()
             try:
-                works = status(ask(server.port, address=OTHER)) == OK
+                works = status(ask(server.port, address=OTHER, trust=trust)) == OK
             except (OSError, IndexError):
                 works = False
             waits.append(monotonic() - began if works else float("inf"))
@@ -147,6 +152,7 @@ ATTACKS: dict[str, Callable[[ServeProcess], int]] = {
     "slow heads": slow,
     "half requests": half_requests,
     "idle connections": idle,
+    SILENT_HANDSHAKES: idle,
 }
 
 
@@ -154,17 +160,26 @@ def cost_of(name: str) -> Cost:
     """Attack a server of its own."""
     limit = ("prlimit", f"--nofile={FILES}:{FILES}")
     waits: list[float] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="duequeue-siege-") as folder,
-        serving("--no-push", folder=Path(folder), under=limit) as server,
-    ):
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duequeue-siege-")))
+        options, trust = secure(folder) if name == SILENT_HANDSHAKES else ((), None)
+        server = stack.enter_context(serving("--no-push", *options, folder=folder, under=limit))
         for _ in range(20):
-            ask(server.port)
+            ask(server.port, trust=trust)
         memory = Memory(server)
-        with asking(server, waits):
+        with asking(server, waits, trust):
             left = ATTACKS[name](server)
+        of_connection = MOST_BYTES_OF_HANDSHAKE if trust else MOST_BYTES_OF_CONNECTION
         connections = 0 if name.startswith("endless") else MANY
-        return Cost(memory.growth(), waits, left, connections)
+        return Cost(memory.growth(), waits, left, MOST_BYTES + connections * of_connection)
+
+
+def secure(folder: Path) -> tuple[tuple[str, ...], ssl.SSLContext]:
+    """Return the options of a server with a certificate, and what trusts it."""
+    authority, authority_key = self_signed(folder, "authority")
+    certificate, key = signed(folder, "server", authority, authority_key)
+    options = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    return options, ssl.create_default_context(cafile=str(authority))
 
 
 def main() -> int:

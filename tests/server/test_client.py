@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -26,6 +26,7 @@ from duequeue import (
     StoreUnavailable,
     queues,
 )
+from duequeue.contract.parts import open_parts
 from duequeue.contract.stage import until
 from duequeue.instants import to_millis
 from duequeue.server import app_for
@@ -79,44 +80,47 @@ def test_a_blocking_poll_is_woken_at_once(
 
 
 def test_an_idle_client_asks_seldom(server: Served, name: str) -> None:
-    def requests() -> int:
-        found = server.service.meter._requests  # noqa: SLF001 - there is no other way to count
-        return sum(times._counts[-1] + sum(times._counts[:-1]) for times in found.values())  # noqa: SLF001
-
     with (
         ThreadPoolExecutor(1) as pool,
         Queue.open(server.url, name, poll_interval=LONG) as queue,
     ):
         waiting = pool.submit(queue.poll, timeout=4)
         until(lambda: server.service.live.waiters == 1)
-        before = requests()
+        before = server.requests("/")
         assert waiting.result() is None
-        assert requests() - before <= 4
+        assert server.requests("/") - before <= 4
 
 
 def test_what_a_client_offers_does_not_wake_itself(name: str) -> None:
-    alerted: list[int | None] = []
-    mine = datetime(2040, 1, 1, tzinfo=UTC)
-    yours = datetime(2041, 1, 1, tzinfo=UTC)
+    alerted: list[object] = []
+    mine, before, after = (datetime(2040 + number, 1, 1, tzinfo=UTC) for number in range(3))
     numbers = count()
     with (
         served(app_for("memory:echo")) as server,
+        Queue.open(server.url, name) as other,
+    ):
+        parts = open_parts(server.url, name)
+        alerts = parts.backend.alerts(f"{name}|json", alerted.append)
+
+        def is_alerted(due: datetime) -> bool:
+            other.offer(f"yours{next(numbers)}", 2, due)
+            return to_millis(due) in alerted
+
+        with parts.queue as queue, closing(alerts):
+            alerts.listen(LONG.total_seconds())
+            until(lambda: is_alerted(before))
+            queue.offer("mine", 1, mine)
+            until(lambda: is_alerted(after))
+            assert to_millis(mine) not in alerted
+
+
+def test_what_a_client_offers_ends_its_own_poll(server: Served, name: str) -> None:
+    with (
         ThreadPoolExecutor(1) as pool,
         Queue.open(server.url, name, poll_interval=LONG) as queue,
-        Queue.open(server.url, name) as other,
     ):
         waiting = pool.submit(queue.poll)
         until(lambda: server.service.live.waiters == 1)
-        alerts: Any = queue._context.alerts  # noqa: SLF001 - what it does is not seen from outside
-        alerts._on_alert = alerted.append  # noqa: SLF001
-        queue.offer("mine", 1, mine)
-
-        def is_alerted() -> bool:
-            other.offer(f"yours{next(numbers)}", 2, yours)
-            return to_millis(yours) in alerted
-
-        until(is_alerted)
-        assert to_millis(mine) not in alerted
         queue.offer("now", 3)
         assert waiting.result().key == "now"
 

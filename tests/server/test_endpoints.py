@@ -207,7 +207,6 @@ def test_scopes_and_prefixes(guarded: tuple[Served, TokenFile]) -> None:
         for scope in Scope:
             given[scope, prefix], grant = new_token([scope], datetime.now(UTC), prefix=prefix)
             tokens.add(grant)
-    server.service.access._tokens._read_at = float("-inf")  # type: ignore[union-attr] # noqa: SLF001
     with server.client(given[Scope.ADMIN, ""]) as http:
         assert http.put("/v1/endpoints/e", json={"queue": "orders", "url": URL}).status_code == 200
     for (scope, prefix), token in given.items():
@@ -244,7 +243,6 @@ def teams(guarded: tuple[Served, TokenFile]) -> Iterator[Teams]:
             token, grant = new_token([Scope.ADMIN], datetime.now(UTC), prefix=prefix)
             tokens.add(grant)
             clients.append(stack.enter_context(server.client(token)))
-        server.service.access._tokens._read_at = float("-inf")  # type: ignore[union-attr] # noqa: SLF001
         yield Teams(*clients)
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from duequeue import Queue, RetryPolicy, SystemClock
+from duequeue.contract.parts import open_parts
 from duequeue.errors import InvalidArgument, PayloadTooLarge, StoreError
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.port.store import Record
@@ -110,10 +111,9 @@ def test_a_failure_of_the_server_is_not_an_argument_of_its_client() -> None:
 def test_a_client_names_the_argument_that_the_server_refuses(
     server: Served, name: str, record: Record, kind: type[InvalidArgument], argument: str
 ) -> None:
-    with Queue.open(server.url, name) as queue:
-        store = queue._context.store  # noqa: SLF001 - without the library's own checks
-        with pytest.raises(kind) as raised:
-            queue._session.run(partial(store.offer, [record], NOW))  # noqa: SLF001
+    parts = open_parts(server.url, name)
+    with parts.queue, pytest.raises(kind) as raised:  # without the library's own checks
+        parts.session.run(partial(parts.context.store.offer, [record], NOW))
     assert type(raised.value) is kind
     assert raised.value.argument == argument
     assert f"the server at {server.url} answered 4" in str(raised.value)

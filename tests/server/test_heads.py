@@ -83,6 +83,7 @@ def _is_accepted(port: int, begun: bytes) -> bool:
     """Return whether the server waits for the rest of a head."""
     with connect(port) as connection:
         connection.sendall(begun)
+        assert status(ask(port)) == OK  # and so it has read the beginning before the rest comes
         with suppress(ConnectionError):
             connection.sendall(b"\r\nConnection: close\r\n\r\n")
         return status(received(connection)) == OK

@@ -204,3 +204,19 @@ def test_the_number_of_series_is_bounded(tmp_path: Path) -> None:
         for method in ("BREW", "PROPFIND"):
             http.request(method, "/healthz")
         assert "PROPFIND" not in http.get("/metrics").text
+
+
+def test_counters_stay_while_a_payload_type_of_the_queue_is_open(tmp_path: Path) -> None:
+    service = app_for(f"sqlite:///{tmp_path / 'q.db'}", limits=Limits(open_queues=2))
+    offers = 'duequeue_offers_total{queue="mails",outcome="created"}'
+    with scraped(service) as (_, http):
+        for type_name, body in (("json", "1"), ("text", "x")):
+            path = f"/v1/queues/mails/messages/{type_name}?type={type_name}"
+            headers = {"Content-Type": "application/json" if type_name == "json" else "text/plain"}
+            assert http.put(path, content=body, headers=headers).status_code == 200
+        offer(http, "/v1/queues/other", "a")
+        opened = {(each.name, each.type_name) for each in service.queues.opened}
+        assert opened == {("mails", "text"), ("other", "json")}
+        assert value_of(http, offers) == 2
+        offer(http, "/v1/queues/third", "a")
+        assert value_of(http, offers) is None

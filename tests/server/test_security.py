@@ -19,8 +19,8 @@ from duequeue import Queue
 from duequeue.contract.stage import until
 from duequeue.errors import StoreError
 from duequeue.server import Limits, app_for
-from duequeue.server.tokens import Scope, TokenFile, new_token
-from tests.server.served import PATIENCE, Served, served
+from duequeue.server.tokens import READ_AGAIN_SECONDS, Scope, TokenFile, new_token
+from tests.server.served import PATIENCE, MovableTime, Served, guarded_service, served
 
 LIMITS = Limits(body_bytes=100_000)
 IMPATIENT = Limits(head_seconds=0.5, body_seconds=0.5)
@@ -29,14 +29,14 @@ IMPATIENT = Limits(head_seconds=0.5, body_seconds=0.5)
 class Guarded(NamedTuple):
     server: Served
     tokens: TokenFile
+    time: MovableTime
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    file = TokenFile(tmp_path_factory.mktemp("tokens") / "tokens.json")
-    service = app_for("memory:guarded", token_file=file.path, limits=LIMITS)
-    with served(service) as server:
-        yield Guarded(server, file)
+    file, time = TokenFile(tmp_path_factory.mktemp("tokens") / "tokens.json"), MovableTime()
+    with served(guarded_service("memory:guarded", TokenFile(file.path, time), LIMITS)) as server:
+        yield Guarded(server, file, time)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def token_for(guarded: Guarded, *scopes: Scope, prefix: str = "", **more: Any) -
 
 def look_again(guarded: Guarded) -> None:
     """Have the server look at the file, which it does once a second."""
-    guarded.server.service.access._tokens._read_at = float("-inf")  # type: ignore[union-attr] # noqa: SLF001
+    guarded.time.ahead += READ_AGAIN_SECONDS
 
 
 REQUESTS: dict[Scope, list[tuple[str, str, Any]]] = {
@@ -211,7 +211,10 @@ def end_token(guarded: Guarded, identity: str, how: str) -> None:
         guarded.tokens.add(replace(grant, prefix="other"))
 
 
-def test_a_message_does_not_go_to_a_token_that_was_revoked_meanwhile(guarded: Guarded) -> None:
+@pytest.mark.parametrize("exists", [True, False], ids=["a queue", "a queue to come"])
+def test_a_message_does_not_go_to_a_token_that_was_revoked_meanwhile(
+    guarded: Guarded, exists: bool
+) -> None:
     """The message wakes the request before the server has looked at the tokens again."""
     live = guarded.server.service.live
     token = token_for(guarded, Scope.POLL)
@@ -220,6 +223,9 @@ def test_a_message_does_not_go_to_a_token_that_was_revoked_meanwhile(guarded: Gu
         guarded.server.client(token_for(guarded, Scope.ADMIN)) as other,
         ThreadPoolExecutor(1) as pool,
     ):
+        if exists:
+            other.put("/v1/queues/late/messages/first")
+            other.delete("/v1/queues/late/messages/first")
         waiting = pool.submit(http.post, "/v1/queues/late:poll", json={"wait": 60})
         until(lambda: live.waiters == 1)
         guarded.tokens.revoke(token.split("_")[1])
@@ -257,10 +263,9 @@ def test_the_file_has_hashes_and_belongs_to_its_owner(guarded: Guarded) -> None:
 def test_a_token_file_that_cannot_be_read_lets_nobody_in(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
-    file = TokenFile(tmp_path / "tokens.json")
-    service = app_for("memory:damaged", token_file=file.path)
-    with served(service) as server:
-        guarded = Guarded(server, file)
+    file, time = TokenFile(tmp_path / "tokens.json"), MovableTime()
+    with served(guarded_service("memory:damaged", TokenFile(file.path, time))) as server:
+        guarded = Guarded(server, file, time)
         token = token_for(guarded, Scope.READ)
         with server.client(token) as http:
             assert http.get("/v1/queues").status_code == 200
@@ -444,12 +449,11 @@ def test_an_answer_that_is_not_read_is_given_up() -> None:
         path, payload = "/v1/queues/q/messages/a", b'"' + b"x" * 8_000_000 + b'"'
         assert http.put(path, content=payload).status_code == 200
         http.close()
-        connections = server._server.server_state.connections  # noqa: SLF001
-        until(lambda: not connections)
+        until(lambda: server.connections == 0)
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as slow:
             slow.sendall(request(path.encode()))
-            until(lambda: len(connections) == 1)
-            until(lambda: not connections)
+            until(lambda: server.connections == 1)
+            until(lambda: server.connections == 0)
             assert len(b"".join(iter(lambda: received(slow), b""))) < len(payload)
 
 

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from duequeue.port import remote
 from duequeue.port.remote import WakeUp, WakeUpCall
 from duequeue.server import Limits, app_for
 from duequeue.server.access import ANYBODY
 from duequeue.server.queues import OpenQueue
-from duequeue.server.wakeups import Ring, Waiter
+from duequeue.server.wakeups import REMEMBERED, Ring, Waiter
 
 
 @asynccontextmanager
@@ -61,6 +63,22 @@ def test_a_ring_between_a_look_and_a_wait_ends_the_wait() -> None:
                 return waiter.woken.is_set()
 
     assert asyncio.run(look_and_wait())
+
+
+@pytest.mark.parametrize(("others", "due_at"), [(REMEMBERED - 1, 1), (REMEMBERED, None)])
+def test_a_client_that_has_missed_too_many_rings_looks_at_once(
+    others: int, due_at: int | None
+) -> None:
+    async def miss() -> WakeUp:
+        async with opened(f"memory:missed-{others}") as queue:
+            wake_ups, waiter = queue.wake_ups, Waiter("me")
+            before = wake_ups.since("", 0, waiter)
+            for instant in (1, *[2] * others):
+                queue.context.bell.ring(instant)
+            return wake_ups.since(before.source, before.heard, waiter)
+
+    found = asyncio.run(miss())
+    assert (found.rang, found.due_at) == (True, due_at)
 
 
 def test_a_client_that_may_not_wait_is_not_listened_to_any_more() -> None:

@@ -104,14 +104,13 @@ def test_an_exhausted_pool_says_what_a_call_waited_for(
 def test_connections_that_are_not_used_for_long_are_closed(
     ready_database: str, watch: psycopg.Connection, face: Face, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(idle_connections, "TIDY_EVERY", 0.0)
     with face.open(ready_database, "orders") as queue:
         queue.offer("locked", 1, DAY)
         with busy(ready_database, queue, watch):
             queue.contains("a")
         assert count_connections(watch) == 2
         monkeypatch.setattr(idle_connections, "CLOSE_IDLE_AFTER", 0.0)
-        pool: Any = queue._session._pool  # type: ignore[attr-defined]  # noqa: SLF001
-        pool._tidy_at = 0.0  # noqa: SLF001
         queue.contains("a")
         until(lambda: count_connections(watch) <= 1)
         assert queue.contains("locked")

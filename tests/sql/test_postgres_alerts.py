@@ -1,7 +1,7 @@
 """The lines on which the queues of different processes wake each other."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -56,13 +56,20 @@ def test_a_queue_that_is_closed_listens_no_more(ready_database: str) -> None:
     assert lines() <= of_others
 
 
+@pytest.mark.parametrize(
+    "tell",
+    [PostgresAlerts.notify, lambda queue, number: queue.notify_answered([f"key {number}"])],
+    ids=["a message", "a response"],
+)
 def test_what_could_not_be_told_is_told_on_the_next_connection(
-    one_queue: PostgresAlerts, listener: psycopg.Connection
+    one_queue: PostgresAlerts,
+    listener: psycopg.Connection,
+    tell: Callable[[PostgresAlerts, int], None],
 ) -> None:
-    one_queue.notify(1111)
+    tell(one_queue, 1111)
     assert "1111" in heard(listener)
     listener.execute(CUT_THE_SENDER)
-    one_queue.notify(2222)
+    tell(one_queue, 2222)
     assert "2222" in heard(listener)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from time import monotonic, sleep
 from typing import Any
 
@@ -587,7 +588,7 @@ def test_rows_that_exceed_a_packet_together_are_divided_among_statements(cursor:
 )
 @pytest.mark.parametrize("do", ["offer", "claim", "ack"])
 def test_a_call_waits_for_locks_no_longer_than_it_lasts(
-    monkeypatch: pytest.MonkeyPatch, left: float, wait: int, do: str
+    cursor: Cursor, left: float, wait: int, do: str
 ) -> None:
     """Otherwise the server could carry a call out after it was given up; 1 is the least.
 
@@ -595,23 +596,53 @@ def test_a_call_waits_for_locks_no_longer_than_it_lasts(
     """
     ack = QueryEach("remove_messages", {}, ("id", "token"), [(1, 7)])
     command = {"offer": offer_of(b"1"), "claim": claim(1, (0, 0)), "ack": ack}[do]
-    monkeypatch.setattr(conversation, "monotonic", lambda: 1000.0)
-    talk = Conversation(FACTS, ends_at=1000.0 + left, lock_seconds=0)
-    packet = next(iter(talk.perform(command)))
-    assert packet[0] == f"SET SESSION innodb_lock_wait_timeout = {wait}"
+    assert limit_of_a_call(cursor, command, left, 0) == wait
 
 
-@pytest.mark.parametrize(
-    ("before", "sent"), [(5, [4]), (4, []), (3, []), (2, []), (1, [4]), (0, [4])]
-)
-def test_a_limit_that_is_a_little_lower_stays(
-    monkeypatch: pytest.MonkeyPatch, before: int, sent: list[int]
-) -> None:
-    monkeypatch.setattr(conversation, "monotonic", lambda: 1000.0)
-    talk = Conversation(FACTS, ends_at=1005.0, lock_seconds=before)
-    packet = next(iter(talk.perform(offer_of(b"1"))))
-    settings = [f"SET SESSION innodb_lock_wait_timeout = {wait}" for wait in sent]
-    assert [text for text in packet if text.startswith("SET ")] == settings
+@pytest.mark.parametrize(("before", "wait"), [(5, 4), (4, 4), (3, 3), (2, 2), (1, 4), (0, 4)])
+def test_a_limit_that_is_a_little_lower_stays(cursor: Cursor, before: int, wait: int) -> None:
+    """It takes a statement to change it."""
+    counts = [questions(cursor)]
+    for limit in (before, wait):
+        assert limit_of_a_call(cursor, offer_of(b"1"), 5.0, limit) == wait
+        counts.append(questions(cursor))
+    first, second = (after - before for before, after in pairwise(counts))
+    assert first - second == (before != wait)
+
+
+def limit_of_a_call(cursor: Cursor, command: object, left: float, before: int) -> int:
+    """Return how long a call waits for locks at the server, whose limit was another before."""
+    cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {before}")
+    limits: list[int] = []
+
+    def send_and_look(texts: Sequence[str]) -> list[Reply]:
+        """Also ask for the limit, before the statement that may wait."""
+        first, limit, *others = send(
+            cursor.connection, [texts[0], "SELECT @@innodb_lock_wait_timeout", *texts[1:]]
+        )
+        ((seconds,),) = limit.rows or []
+        limits.append(int(seconds))
+        return [first, *others]
+
+    talk = Conversation(FACTS, ends_at=left, lock_seconds=before, clock=lambda: 0.0)
+    drive(talk.perform(command), send_and_look)
+    assert set(limits) == {talk.lock_seconds}
+    return limits[0]
+
+
+def questions(cursor: Cursor) -> int:
+    """Return how many statements the connection has sent."""
+    cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
+    row: Any = cursor.fetchone()
+    return int(row[1])
+
+
+def test_what_an_operation_has_locked_is_unlocked_even_if_it_fails() -> None:
+    talk = Conversation(FACTS)
+    locking = talk.perform(Query("lock_migrations"))
+    assert drive(locking, lambda texts: [Reply([(1,)], 0)] * len(texts)) == [(1,)]
+    assert list(talk.give_up()) == [["ROLLBACK", "DO RELEASE_ALL_LOCKS()"]]
+    assert list(talk.give_up()) == [["ROLLBACK"]]
 
 
 def list_kinds() -> Steps[object]:

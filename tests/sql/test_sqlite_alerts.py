@@ -22,6 +22,7 @@ from duequeue.stores.sql.sqlite import alerts
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.backend import SqliteBackend
 from duequeue.stores.sql.sqlite.session import SqliteSession
+from tests.fixtures.forks import fork
 
 OFFERS = 100
 # The first look of the poll, one when the file begins to be watched, and one that finds it.
@@ -148,8 +149,7 @@ def test_a_commit_of_another_during_an_own_transaction_alerts(watched: Watched) 
 
 
 def test_a_new_connection_after_a_fork_alerts(watched: Watched) -> None:
-    watched.session._writer.halt()  # noqa: SLF001 - as before a fork
-    watched.session._writer.go_on()  # noqa: SLF001 - as after it
+    fork()
     assert watched.rings() == 2
 
 

@@ -22,6 +22,7 @@ from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.sqlite import file_connection
 from duequeue.stores.sql.sqlite.session import Durability, SqliteSession
+from tests.fixtures.forks import fork
 from tests.sql.test_catalogues import parameters
 
 QUERIES = load_queries("sqlite")
@@ -214,9 +215,8 @@ def test_a_file_that_is_put_back_is_used_again(path: Path, face: Face) -> None:
 def test_a_file_that_was_deleted_is_not_created_again_after_a_fork(path: Path) -> None:
     session = SqliteSession(str(path), "full")
     session.run(has_migrations)
-    session._writer.halt()  # noqa: SLF001 - as before a fork
+    fork()
     delete(path)
-    session._writer.go_on()  # noqa: SLF001
     with pytest.raises(StoreError, match="deleted"):
         session.run(has_migrations)
     assert not path.exists()

@@ -65,11 +65,13 @@ def until_waiting(queue: Any, number: int = 1) -> None:
     until(lambda: len(plain(queue)._pending.bell._waiters) >= number)  # noqa: SLF001
 
 
-def test_items_come_in_due_order_and_ties_in_insertion_order(queue: Any) -> None:
+def test_items_come_in_due_order_and_ties_in_insertion_order(
+    queue: Any, clock: ManualClock
+) -> None:
     for item, seconds in [("d", 3), ("b", 1), ("c", 1), ("a", -5)]:
         queue.put(item, seconds * SECOND)
     assert queue.drain() == ["a"]
-    plain(queue)._pending._clock.advance(3 * SECOND)  # noqa: SLF001
+    clock.advance(3 * SECOND)
     assert [queue.take(), queue.poll(), queue.take(), queue.poll()] == ["b", "c", "d", None]
 
 

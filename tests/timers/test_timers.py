@@ -147,6 +147,15 @@ def test_ties_come_by_rank_if_they_have_one(timer: Timer[str]) -> None:
     assert timer.advance(7) == ["rank 1", "rank 2", "rank 3"]
 
 
+def test_the_next_item_is_found_when_the_first_is_cancelled(timer: Timer[str]) -> None:
+    first = timer.schedule(9, "first")
+    timer.schedule(27, "third")  # on a small wheel, the hand comes to its slot before the next one
+    timer.schedule(18, "second")
+    assert timer.cancel(first)
+    assert timer.next_due() == 18
+    assert timer.advance(27) == ["second", "third"]
+
+
 def test_an_item_that_comes_back_has_its_handle_again(timer: Timer[str]) -> None:
     handle = timer.schedule(7, "a", 1)
     assert timer.cancel(handle)

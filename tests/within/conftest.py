@@ -1,6 +1,5 @@
 """Connections of the application's own, which close by themselves when their test ends."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from duequeue.contract.faces import Face
-from tests.fixtures.connections import connect_mariadb, connect_postgres
+from tests.fixtures.connections import close, connect_in_transaction
 from tests.fixtures.postgres import PostgresServer
 
 # Opens a connection of the application's own.
@@ -22,26 +21,11 @@ def connect(store: str, store_url: str, face: Face) -> Iterator[Connect]:
     with ExitStack() as opened:
 
         def connect_one() -> Any:
-            if store == "postgres":
-                connection = connect_postgres(face, store_url)
-            elif store == "mariadb":
-                connection = connect_mariadb(face, store_url)
-            else:
-                connection = sqlite3.connect(
-                    store_url.removeprefix("sqlite:///"),
-                    check_same_thread=False,
-                    isolation_level=None,
-                )
-                connection.execute("BEGIN IMMEDIATE")
-            opened.callback(_close, connection)
+            connection = connect_in_transaction(store, face, store_url)
+            opened.callback(close, connection)
             return connection
 
         yield connect_one
-
-
-def _close(connection: Any) -> None:
-    if getattr(connection, "open", True):  # PyMySQL does not close twice
-        connection.close()
 
 
 @pytest.fixture

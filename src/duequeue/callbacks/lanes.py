@@ -18,7 +18,9 @@ MOST_BYTES = 64 * 1024 * 1024
 class Lanes:
     """The lanes of one queue by the ids of their endpoints."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING, most_bytes: int = MOST_BYTES) -> None:
+        self._most_waiting = most_waiting
+        self._most_bytes = most_bytes
         self._lanes: dict[str, Lane] = {}
         self._by_name: dict[str, Lane] = {}
         self._default: Lane | None = None
@@ -100,7 +102,7 @@ class Lanes:
         With a single endpoint, these are the ones that it can take. With several, nobody knows
         which endpoint a message is for before it is leased.
         """
-        if self._waiting >= MOST_WAITING or self._bytes >= MOST_BYTES:
+        if self._waiting >= self._most_waiting or self._bytes >= self._most_bytes:
             return 0
         if len(self._lanes) == 1:
             return min(BATCH, next(iter(self._lanes.values())).room(now))

@@ -4,7 +4,7 @@ Each command of an operation becomes a generator of packets, which are lists of 
 session sends a packet in one round trip and answers with one reply for each statement.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from math import inf
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
@@ -75,11 +75,13 @@ class Conversation:
         ends_at: float = inf,
         locks_first: bool = False,
         lock_seconds: int | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._facts = facts
         self._most_bytes = facts.most_bytes - PACKET_HEADER
         self._borrowed = borrowed
         self._ends_at = ends_at
+        self._clock = clock
         self._locks_first = locks_first
         # How long the connection waits for locks now; it is kept between operations.
         self.lock_seconds = facts.lock_seconds if lock_seconds is None else lock_seconds
@@ -346,7 +348,7 @@ class Conversation:
         """Return for how many seconds other calls wait, so that they end before their deadline."""
         if self._ends_at == inf:
             return self._facts.lock_seconds
-        left = self._ends_at - monotonic()
+        left = self._ends_at - self._clock()
         wait = min(max(min(round(left * SHARE_FOR_LOCKS), int(left)), 1), self._facts.lock_seconds)
         # A limit that is a little lower stays, because it takes a statement to change it.
         return self.lock_seconds if self.lock_seconds <= wait <= 2 * self.lock_seconds else wait
