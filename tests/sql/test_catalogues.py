@@ -12,7 +12,7 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from duequeue import Queue
-from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.catalogue import FACTS, entries, load_queries, queries_that
 from duequeue.stores.sql.mariadb.bulk.steps import STEPS as BULK_STEPS
 from duequeue.stores.sql.mariadb.statements import prepared
 from duequeue.stores.sql.mariadb.steps import STEPS
@@ -94,9 +94,33 @@ def test_what_is_read_again_was_written_by_the_same_statement() -> None:
 
 
 def test_every_query_is_used() -> None:
-    names = {name.removesuffix("_read_again") for name in MARIADB}
-    every = POSTGRES.keys() | names | QUESTIONS.keys()
-    assert every - strings_in_code() == set()
+    every = POSTGRES.keys() | MARIADB.keys() | QUESTIONS.keys()
+    assert every - strings_in_code() - named_by_facts() == set()
+
+
+def named_by_facts() -> set[str]:
+    """The queries that the headers of others name."""
+    return {query for fact in FACTS for query in queries_that(fact, "mariadb").values() if query}
+
+
+def test_facts_name_queries_of_their_catalogue() -> None:
+    assert named_by_facts() - MARIADB.keys() == set()
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_every_fact_is_stated(fact: str) -> None:
+    assert any(queries_that(fact, dialect) for dialect in ("mariadb", "postgres", "sqlite"))
+
+
+@pytest.mark.parametrize("fact", ["red", "reads often"])
+def test_an_unknown_fact_is_refused(fact: str) -> None:
+    with pytest.raises(ValueError, match="next_due states"):
+        entries(f"-- name: next_due\n-- reads\n-- {fact}\n-- A comment.\nSELECT 1;\n")
+
+
+def test_what_follows_a_comment_is_not_a_fact() -> None:
+    text = "-- name: next_due\n-- reads\n-- This comment\n-- goes on.\nSELECT 1;\n"
+    assert entries(text) == {"next_due": ("SELECT 1", {"reads": ""})}
 
 
 @pytest.mark.parametrize("dialect", ["mariadb", "postgres", "sqlite"])

@@ -93,9 +93,7 @@ def test_a_consumer_outlives_damaged_messages(
     assert keys_of(queue.buried(3)) == ["a", "b"]
 
 
-def test_a_lease_beyond_all_time_ends_at_the_last_instant(
-    queue: QueueFace, store_url: str
-) -> None:
+def test_a_lease_beyond_all_time_ends_at_the_last_instant(queue: QueueFace, store_url: str) -> None:
     queue.offer("a", 1)
     damage(store_url, "a", "leased_until", LARGEST)
     assert snapshot(queue, "a").leased_until == from_millis(LATEST)

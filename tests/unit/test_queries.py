@@ -19,7 +19,7 @@ def test_queries_are_whole_and_bare(dialect: str) -> None:
         assert not query.endswith(";"), name
         assert re.match(
             r"SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|ALTER TABLE|(UN)?LOCK TABLES|SAVEPOINT|SET"
-            r"|SHOW|KILL QUERY",
+            r"|SHOW|KILL QUERY|DO",
             query,
         ), name
 

@@ -16,31 +16,6 @@ from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
 # A change that is not confirmed within these seconds counts as failed.
 CONFIRM_WITHIN = 5.0
 
-# If a crash undoes any other script, only a lease or its end is lost.
-LASTING = frozenset(
-    {
-        "answer",
-        "bulk/ack",
-        "bulk/close_commit",
-        "bulk/merge",
-        "bulk/note_read",
-        "bulk/record",
-        "bulk/stage",
-        "bury",
-        "cron_commit",
-        "delete_burial",
-        "drop",
-        "drop_all",
-        "offer",
-        "purge_burials",
-        "release",
-        "remove",
-        "reschedule",
-        "revive",
-        "revive_all",
-    }
-)
-
 _UNCONFIRMED = {
     Durable.FSYNC: "it was not written to the disk of the server within {:.3g} s",
     Durable.REPLICA: "no replica had it within {:.3g} s",
@@ -52,7 +27,7 @@ def slots_to_confirm(command: Script | Together | Question) -> list[bytes]:
     if isinstance(command, Question):
         return []
     scripts = command.scripts if isinstance(command, Together) else (command,)
-    found = {script.slot_key for script in scripts if script.code.name in LASTING}
+    found = {script.slot_key for script in scripts if script.code.lasting}
     return sorted(found)
 
 

@@ -1,20 +1,69 @@
-"""Load the named queries of a dialect's files of SQL."""
+"""Load the named queries of a dialect's files of SQL, and what their headers say about them.
+
+`-- name: next_due` begins a query. Right below it, each fact about it has a line of its own, such
+as `-- reads`, or `-- undone by: unlock_history` if the fact names another query. Comments follow.
+"""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
+
+FACTS: Mapping[str, str] = {
+    "reads": "It only reads, and is a whole operation by itself, so SQLite needs no writer for it.",
+    "not awaited": "Its commit does not wait for the disk on SQLite. If a loss of power undoes a "
+    "lease, the message is only delivered again. The next commit that waits includes the lease.",
+    "undone by": "MariaDB sends the named query at the end of the operation.",
+    "looks first": "MariaDB first sends the named query, which finds where to begin.",
+    "locks first": "After a deadlock, MariaDB first locks with the named query.",
+    "returns again": "The named query takes the place of RETURNING on MySQL.",
+    "first is enough": "If all of many messages are new, MariaDB needs only its first statement.",
+    "counts one": "With one set of parameters, MariaDB needs only its last statement.",
+}
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
+_HEADER = re.compile(r"\n(?:-- [a-z].*\n)*")
+
+
+class _Entry(NamedTuple):
+    text: str
+    facts: Mapping[str, str]
 
 
 @cache
 def load_queries(dialect: str, file: str = "queries.sql") -> dict[str, str]:
     """Return the queries of a dialect by name, without their comments."""
+    return {name: entry.text for name, entry in _load(dialect, file).items()}
+
+
+@cache
+def queries_that(fact: str, dialect: str) -> Mapping[str, str]:
+    """Return the names of the queries whose headers state a fact, with the query it names."""
+    found = _load(dialect, "queries.sql").items()
+    return {name: entry.facts[fact] for name, entry in found if fact in entry.facts}
+
+
+@cache
+def _load(dialect: str, file: str) -> dict[str, _Entry]:
     text = files(f"duequeue.stores.sql.{dialect}").joinpath(file).read_text("utf-8")
+    return entries(text)
+
+
+def entries(text: str) -> dict[str, _Entry]:
+    """Return the queries of a file by name."""
     _, *parts = _NAME.split(text)
-    names, bodies = parts[0::2], parts[1::2]
-    return {
-        name: _COMMENT.sub("", body).strip().removesuffix(";")
-        for name, body in zip(names, bodies, strict=True)
-    }
+    return dict(zip(parts[0::2], map(_entry, parts[0::2], parts[1::2]), strict=True))
+
+
+def _entry(name: str, body: str) -> _Entry:
+    header = _HEADER.match(body)
+    lines = header[0].splitlines()[1:] if header else []
+    facts = {}
+    for line in lines:
+        fact, _, value = line.removeprefix("-- ").partition(": ")
+        if fact not in FACTS:
+            raise ValueError(f"{name} states {fact!r}, which is not one of {', '.join(FACTS)}")
+        facts[fact] = value
+    return _Entry(_COMMENT.sub("", body).strip().removesuffix(";"), facts)

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from duequeue.errors import SchemaError
+from duequeue.errors import SchemaError, StoreUnavailable
 from duequeue.port.store import Steps
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row, Script
@@ -71,7 +71,9 @@ def _recorded(migration: Migration) -> str:
 
 def _apply(dialect: str) -> Steps[list[Migration]]:
     yield BEGIN
-    yield Query("lock_migrations")
+    locked: list[Row] = yield Query("lock_migrations")
+    if locked == [(0,)]:
+        raise StoreUnavailable("another process has been migrating this database for too long")
     yield Execute("create_migrations")
     # They are looked up again under the lock, because another process may have been faster.
     pending = yield from pending_migrations(dialect)

@@ -1,7 +1,9 @@
 """The scripts, as the server gets them.
 
-Each file says in its first lines which keys and arguments it takes and which parts it uses:
+Each file says in its first lines which keys and arguments it takes and which parts it uses, and
+whether a crash must not undo it:
 
+    -- lasting
     -- keys: waiting leased
     -- args: now limit
     -- uses: clock history
@@ -20,20 +22,25 @@ from typing import NamedTuple
 # These keys are passed only if the store keeps a history. Without one, their names are nil.
 HISTORY_KEYS = ("rows", "last_row", "days")
 
-_HEADER = re.compile(r"^-- (keys|args|uses): (.*)\n", re.MULTILINE)
+_FACTS = frozenset({"lasting", "keys", "args", "uses"})
+_HEADER = re.compile(r"(?:-- [a-z].*\n)*")
 _COMMON = """\
 local call, find, sub, format = redis.call, string.find, string.sub, string.format
 """
 
 
 class Code(NamedTuple):
-    """A script: its name, its text, what names it on the server, and the keys that it takes."""
+    """A script: its name, its text, what names it on the server, and the keys that it takes.
+
+    If a crash undoes a script that is not `lasting`, only a lease or its end is lost.
+    """
 
     name: str
     text: str
     digest: str
     keys: tuple[str, ...]
     keeps_history: bool
+    lasting: bool
 
 
 @cache
@@ -58,14 +65,25 @@ def code(name: str) -> Code:
             body,
         ]
     )
-    return Code(name, text, _digest(text), tuple(keys), keeps_history)
+    return Code(name, text, _digest(text), tuple(keys), keeps_history, "lasting" in headers)
 
 
 def _read(path: str) -> tuple[dict[str, list[str]], str]:
     """Return what the first lines of a file say, and the rest of it."""
-    text = files(__name__).joinpath(path).read_text("utf-8")
-    headers = {found[1]: found[2].split() for found in _HEADER.finditer(text)}
-    return headers, _HEADER.sub("", text)
+    return divided(path, files(__name__).joinpath(path).read_text("utf-8"))
+
+
+def divided(path: str, text: str) -> tuple[dict[str, list[str]], str]:
+    """Divide the text of a file into what its first lines say and the rest."""
+    header = _HEADER.match(text)
+    size = header.end() if header else 0
+    headers = dict[str, list[str]]()
+    for line in text[:size].splitlines():
+        fact, _, words = line.removeprefix("-- ").partition(": ")
+        if fact not in _FACTS:
+            raise ValueError(f"{path} states {fact!r}, which is not one of {sorted(_FACTS)}")
+        headers[fact] = words.split()
+    return headers, text[size:]
 
 
 def _locals(names: list[str], table: str) -> str:

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended messages states burials buried_at buried_keys last_burial
 -- args: now kind_number sender kind most_bytes
 -- uses: ids states held fitting history responses

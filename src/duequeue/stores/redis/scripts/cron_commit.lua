@@ -1,3 +1,4 @@
+-- lasting
 -- keys: crons ticks forgotten messages states waiting
 -- args: now prefix version row forgets_for forgets_until held_count removed_count lost_count noted_count most_bytes
 -- uses: ids states history ticks fitting large put put_all

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: burials buried_at buried_keys
 -- args: when number
 -- uses: ids burials

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting messages
 -- args: now key sender kind expires reason
 -- uses: ids states history responses

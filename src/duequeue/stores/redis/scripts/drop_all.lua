@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended messages states responses response_ends
 -- args: now most_bytes
 -- uses: ids states fitting history

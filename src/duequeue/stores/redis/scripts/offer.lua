@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting messages last_id listeners
 -- args: now sender kind due most_bytes
 -- uses: wake wake_for large offer_one ids states fitting history put

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: burials buried_at buried_keys
 -- args: before limit most_bytes
 -- uses: burials

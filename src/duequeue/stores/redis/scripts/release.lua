@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended states
 -- uses: ids states held
 -- The rest: id, token, due time. Returns 1 or 0 for each.

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended messages states
 -- args: now outcome most_bytes
 -- uses: ids states held fitting history

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended messages states
 -- args: key due
 -- uses: ids states

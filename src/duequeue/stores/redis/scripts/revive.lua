@@ -1,3 +1,4 @@
+-- lasting
 -- keys: burials buried_at buried_keys
 -- args: key due tick when number
 -- uses: ids burials large revive

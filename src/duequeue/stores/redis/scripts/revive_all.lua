@@ -1,3 +1,4 @@
+-- lasting
 -- keys: burials buried_at buried_keys
 -- args: reason due most_bytes
 -- uses: ids burials large revive

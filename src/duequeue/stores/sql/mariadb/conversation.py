@@ -9,8 +9,9 @@ from math import inf
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
-from duequeue.errors import PayloadTooLarge, StoreUnavailable
+from duequeue.errors import PayloadTooLarge
 from duequeue.port.store import Steps
+from duequeue.stores.sql.catalogue import queries_that
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -43,17 +44,12 @@ Packets: TypeAlias = Generator[Sequence[str], list[Reply], T]
 SHARE_FOR_LOCKS = 0.8
 # The server adds its own header to what we send.
 PACKET_HEADER = 1024
-# What a command leaves behind on the connection, and the statement that ends it.
-LEFT_BEHIND = {
-    "lock_migrations": "DO RELEASE_ALL_LOCKS()",
-    "lock_history": "UNLOCK TABLES",
-}
-RETURN_CREATED = ("offer_messages", "offer_messages_with_history")
-OFFERS = frozenset(
-    f"{name}{history}"
-    for name in ("offer_messages", "merge_messages")
-    for history in ("", "_with_history")
-)
+UNDONE_BY = queries_that("undone by", "mariadb")
+LOOK_FIRST = queries_that("looks first", "mariadb")
+LOCK_FIRST = queries_that("locks first", "mariadb")
+RETURN_AGAIN = queries_that("returns again", "mariadb")
+FIRST_IS_ENOUGH = queries_that("first is enough", "mariadb")
+COUNT_ONE = queries_that("counts one", "mariadb")
 # An offer of this many messages first only inserts. If all are new, which the server says in these
 # words, nothing else has to be sent or read. Otherwise the rest takes a round trip of its own.
 MANY_OFFERED = 200
@@ -104,7 +100,7 @@ class Conversation:
             return None
         if command.name in STEPS:
             return (yield from self._perform_all(STEPS[command.name](**command.parameters)))
-        looks_first = command.name == "claim_messages" and not self._borrowed
+        looks_first = command.name in LOOK_FIRST and not self._borrowed
         return (yield from (self._claim if looks_first else self._query)(command))
 
     def finish(self) -> Packets[None]:
@@ -147,7 +143,9 @@ class Conversation:
         if query.then:
             found, touched = yield from self._then(query, replies, parameters)
             return touched if isinstance(command, Execute) else found
-        self._note(command.name, replies)
+        if command.name in UNDONE_BY:
+            (undoing,) = self._prepared(UNDONE_BY[command.name]).first
+            self._left_behind = undoing.text
         if isinstance(command, Execute):
             return replies[-1].touched
         return _rows(replies)
@@ -162,7 +160,7 @@ class Conversation:
         wanted = command.parameters
         if wanted["after_due"] == BEGINNING.due_at:
             place = {"kind_id": wanted["kind_id"], "now": wanted["now"]}
-            rows: Any = yield from self._query(Query("find_claimable", place))
+            rows: Any = yield from self._query(Query(LOOK_FIRST[command.name], place))
             if not rows:
                 return []
             ((due_at, first_id),) = rows
@@ -171,12 +169,12 @@ class Conversation:
 
     def _query_each(self, command: QueryEach) -> Packets[list[Row]]:
         query = self._prepared(command.name)
-        if command.name in RETURN_CREATED and self._counts():
+        if command.name in FIRST_IS_ENOUGH and self._counts():
             if len(command.each) >= MANY_OFFERED:
                 return (yield from self._offer_many(command))
-            if len(command.each) == 1 and command.name == "offer_messages":
+            if len(command.each) == 1 and command.name in RETURN_AGAIN:
                 return (yield from self._offer_one(command))
-        if command.name == "remove_messages" and len(command.each) == 1:
+        if command.name in COUNT_ONE and len(command.each) == 1:
             return (yield from self._remove_one(command, query))
         if not query.then:
             (rows,) = yield from self._query_in_turn([command])
@@ -235,8 +233,8 @@ class Conversation:
         for command in commands:
             query = self._prepared(command.name)
             common = literals(command.parameters, query)
-            if self._locks_first and command.name in OFFERS:
-                locking = self._prepared("lock_offered")
+            if self._locks_first and command.name in LOCK_FIRST:
+                locking = self._prepared(LOCK_FIRST[command.name])
                 texts += self._chunks(locking, common, command)
             start = len(texts)
             texts += self._chunks(query, common, command)
@@ -352,14 +350,6 @@ class Conversation:
         wait = min(max(min(round(left * SHARE_FOR_LOCKS), int(left)), 1), self._facts.lock_seconds)
         # A limit that is a little lower stays, because it takes a statement to change it.
         return self.lock_seconds if self.lock_seconds <= wait <= 2 * self.lock_seconds else wait
-
-    def _note(self, name: str, replies: Sequence[Reply]) -> None:
-        """Remember what must be undone at the end of the operation."""
-        if name not in LEFT_BEHIND:
-            return
-        self._left_behind = LEFT_BEHIND[name]
-        if name == "lock_migrations" and _rows(replies) != [(1,)]:
-            raise StoreUnavailable("another process has been migrating this database for too long")
 
 
 def _inserted_all(reply: Reply) -> bool:

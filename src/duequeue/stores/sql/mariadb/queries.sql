@@ -15,9 +15,9 @@
 -- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE by a list of
 -- ids, MariaDB obeys the index only if another column has a condition, too, so each has one.
 --
--- MySQL has no RETURNING, so `…_read_again` follows the query in its place. The same is done on MariaDB
--- for an offer of a single message or of many, which often needs only the first statement. On MariaDB,
--- `new.column` becomes `VALUES(column)`, and `AS new` is left out.
+-- MySQL has no RETURNING, so the query that `-- returns again` names follows in its place. The same is
+-- done on MariaDB for an offer of a single message or of many, which often needs only the first
+-- statement. On MariaDB, `new.column` becomes `VALUES(column)`, and `AS new` is left out.
 
 -- name: find_kind
 SELECT id FROM duequeue_kind WHERE kind = :kind;
@@ -69,6 +69,9 @@ SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid';
 SELECT DATABASE() AS place;
 
 -- name: offer_messages
+-- locks first: lock_offered
+-- first is enough
+-- returns again: read_offered
 -- Assignments see what those before them have assigned. So the first one decides, by writing the mark
 -- into lease_token, and all others ask for the mark. No lease has this token, so the mark also ends a
 -- lease. A new row has no updated_at, an updated one has, and an ignored one does not have the mark.
@@ -102,7 +105,7 @@ ON DUPLICATE KEY UPDATE
     leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until)
 RETURNING `key`, IF(lease_token = :mark, updated_at IS NULL, NULL) AS created;
 
--- name: offer_messages_read_again
+-- name: read_offered
 -- On both servers, an offer of many messages needs only the INSERT if all messages are new, because reading
 -- the rows takes longer than writing them.
 SELECT `key`, updated_at IS NULL AS created
@@ -123,6 +126,7 @@ SELECT COUNT(*) AS locked FROM (
 ) AS held;
 
 -- name: claim_messages
+-- looks first: find_claimable
 -- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
 -- explains. A message that was never claimed may have the mark of an offer as its token.
 -- The watermark is two ranges, since the servers do not use a comparison of rows as a bound. Neither of
@@ -196,6 +200,7 @@ UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until, lease_t
 WHERE id IN (:found);
 
 -- name: remove_messages
+-- counts one
 -- This acks, and it is the second half of a burial.
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
@@ -502,9 +507,13 @@ SELECT COUNT(*) FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = 'duequeue_migration';
 
 -- name: lock_migrations
+-- undone by: unlock_migrations
 -- The name of a lock belongs to the whole server and has at most 64 characters. The session releases
 -- the lock at the end of the operation.
-SELECT GET_LOCK(CONCAT('duequeue.migrate.', LEFT(SHA2(DATABASE(), 256), 16)), 5) AS locked;
+SELECT COALESCE(GET_LOCK(CONCAT('duequeue.migrate.', LEFT(SHA2(DATABASE(), 256), 16)), 5), 0) AS locked;
+
+-- name: unlock_migrations
+DO RELEASE_ALL_LOCKS();
 
 -- name: create_migrations
 CREATE TABLE IF NOT EXISTS duequeue_migration (
@@ -651,6 +660,8 @@ WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
 -- name: offer_messages_with_history
+-- locks first: lock_offered
+-- first is enough
 -- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
 INSERT INTO duequeue_message
     (
@@ -856,6 +867,7 @@ ALTER TABLE duequeue_history AUTO_INCREMENT = :next_id;
 ALTER TABLE duequeue_history DROP PARTITION day_:number;
 
 -- name: lock_history
+-- undone by: unlock_history
 -- The session unlocks the table at the end of the operation.
 LOCK TABLES duequeue_history WRITE;
 
@@ -907,6 +919,7 @@ INNER JOIN duequeue_kind AS kind ON kind.id = counted.kind_id
 ORDER BY counted.hour, kind.kind;
 
 -- name: merge_messages
+-- locks first: lock_offered
 -- This is offer_messages, but messages that are offered in bulk do not expire, and only the numbers of
 -- created and updated messages are returned. There is no look_first here, because InnoDB keeps the locks
 -- of rows in memory and does not write a row that stays as it is.
@@ -940,6 +953,7 @@ FROM duequeue_message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
 
 -- name: merge_messages_with_history
+-- locks first: lock_offered
 -- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
 INSERT INTO duequeue_message
     (

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.catalogue import load_queries, queries_that
 from duequeue.stores.sql.commands import Parameters, Row
 from duequeue.stores.sql.mariadb.replies import JOINED_IDS
 
@@ -59,8 +59,8 @@ def prepared(
     """
     texts = load_queries("mariadb") | load_queries("mariadb", "examining.sql")
     text = texts[name]
-    if (is_mysql or reads_again) and (read := texts.get(f"{name}_read_again")):
-        text = text.partition("\nRETURNING ")[0] + f";\n{read}"
+    if (is_mysql or reads_again) and (read := queries_that("returns again", "mariadb").get(name)):
+        text = text.partition("\nRETURNING ")[0] + f";\n{texts[read]}"
     if not is_mysql:
         text = _NEW.sub(r"VALUES(\1)", _ALIAS.sub("", text))
     if joins_ids:

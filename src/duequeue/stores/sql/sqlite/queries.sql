@@ -53,6 +53,7 @@ WHERE
 RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
 
 -- name: claim_messages
+-- not awaited
 -- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
 -- explains.
 -- SQLite runs the sub-select once, so its limit holds. The last column is the response to an earlier
@@ -127,6 +128,7 @@ SELECT kind_id, key, payload, headers, asked_at, :attempts, :reason, :now
 FROM duequeue_message WHERE id = :id AND lease_token = :token AND key = :key;
 
 -- name: find_message
+-- reads
 -- This finds the live message and the newest burial in one statement, because between two statements
 -- one could become the other.
 SELECT
@@ -155,6 +157,7 @@ FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
 RETURNING :token;
 
 -- name: find_response
+-- reads
 -- A message in the queue comes first, because then every response is to an earlier one.
 SELECT TRUE AS is_pending, NULL AS payload, NULL AS reason, created_at
 FROM duequeue_message WHERE kind_id = :kind_id AND key = :key
@@ -203,6 +206,7 @@ WHERE id IN (
 SELECT :note;
 
 -- name: list_messages
+-- reads
 -- This walks over the index of due times. The prefix is compared in a way that no index serves.
 SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message INDEXED BY duequeue_message_due
@@ -214,6 +218,7 @@ ORDER BY due_at, id
 LIMIT :limit;
 
 -- name: count_keys
+-- reads
 SELECT count(*) FROM (
     SELECT 1 FROM duequeue_message INDEXED BY duequeue_message_key
     WHERE kind_id = :kind_id AND key >= :first_key AND key <= :last_key
@@ -221,6 +226,7 @@ SELECT count(*) FROM (
 );
 
 -- name: list_messages_by_key
+-- reads
 -- Only the places are sorted, and not the payloads of all keys with the prefix.
 SELECT id, key, payload, asked_at, due_at, leased_until, attempt, headers, expires_at
 FROM duequeue_message
@@ -248,6 +254,7 @@ DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key RETURNING :
 DELETE FROM duequeue_message WHERE kind_id = :kind_id;
 
 -- name: count_messages
+-- reads
 SELECT
     count(*) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS due,
     count(*) FILTER (WHERE leased_until > :now) AS leased,
@@ -258,6 +265,7 @@ SELECT
 FROM duequeue_message WHERE kind_id = :kind_id;
 
 -- name: count_due
+-- reads
 -- Messages that are not due yet are counted in the index alone, because nobody can hold them.
 SELECT (due_at - :begins_at) / :length AS bucket, count(*) AS messages
 FROM duequeue_message
@@ -268,11 +276,13 @@ SELECT -1, count(*) FROM duequeue_message
 WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now;
 
 -- name: next_due
+-- reads
 SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND due_at > :now
 ORDER BY due_at LIMIT 1;
 
 -- name: earliest_due
+-- reads
 -- An idle consumer runs this at every regular look. It reads once and writes nothing.
 SELECT due_at FROM duequeue_message
 WHERE kind_id = :kind_id AND leased_until <= :now
@@ -283,6 +293,7 @@ ORDER BY due_at, id LIMIT 1;
 SELECT :note;
 
 -- name: list_buried
+-- reads
 SELECT key, payload, asked_at, attempts, reason, buried_at, headers, id
 FROM duequeue_buried
 WHERE
@@ -292,6 +303,7 @@ WHERE
 ORDER BY buried_at, id LIMIT :limit;
 
 -- name: last_burial
+-- reads
 SELECT buried_at, id FROM duequeue_buried WHERE kind_id = :kind_id
 ORDER BY buried_at DESC, id DESC LIMIT 1;
 
@@ -363,6 +375,7 @@ SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
 INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
 
 -- name: look_at_cron
+-- reads
 -- All that an idle refresh asks: one row, and with it the ticks from an instant on.
 SELECT
     cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
@@ -458,6 +471,7 @@ ON CONFLICT (kind_id, prefix, config_hash) DO UPDATE
 SET forgotten_until = max(stored.forgotten_until, excluded.forgotten_until);
 
 -- name: list_crons
+-- reads
 SELECT
     cron.prefix, cron.config_hash, cron.schedule, cron.generation, cron.paused,
     (
@@ -540,6 +554,7 @@ WHERE kind_id = :kind_id AND key = :key;
 SELECT :day;
 
 -- name: list_history
+-- reads
 SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
 FROM duequeue_history
 WHERE kind_id = :kind_id AND (:key IS NULL OR key = :key)
@@ -571,6 +586,7 @@ FROM found WHERE found.settled_at IS NOT NULL
 ORDER BY day, kind;
 
 -- name: bound_history_day
+-- reads
 -- The index begins with the kind, so the day is looked up for each kind.
 SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*)
 FROM duequeue_history
@@ -579,6 +595,7 @@ WHERE
     AND settled_at >= :day AND settled_at < :day + 86400000;
 
 -- name: read_history_day
+-- reads
 SELECT
     history.id,
     (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = history.kind_id) AS kind,
@@ -628,9 +645,11 @@ WHERE
     );
 
 -- name: list_kinds
+-- reads
 SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: count_burial_reasons
+-- reads
 SELECT kind, reason, count(*), max(buried_at)
 FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
 WHERE buried_at >= :since
@@ -638,6 +657,7 @@ GROUP BY kind, reason
 ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: count_scheduled
+-- reads
 -- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
 -- might be searched once for each of them.
 SELECT kind, hour, messages, overdue
@@ -879,7 +899,7 @@ WHERE message_id = held.id AND lease_token = :token
 RETURNING 1;
 
 -- name: note_handled
--- json_patch would do the same, but its time grows with the square of the number of ids.
+-- The function json_patch would do the same, but its time grows with the square of the number of ids.
 UPDATE duequeue_stream_batch
 SET handler_ms = (
         SELECT json_group_object(id, ms)

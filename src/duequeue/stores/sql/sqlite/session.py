@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from duequeue.drive.steps import drive
 from duequeue.errors import StoreError
 from duequeue.port.store import Operation
-from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.catalogue import load_queries, queries_that
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -38,33 +38,8 @@ BUSY_SECONDS = 1.0
 CHECKPOINT_PAGES = 4000
 # A read looks at the clock after this many steps of SQLite, which take about a millisecond.
 STEPS_PER_LOOK = 100_000
-# The statements whose commits do not wait for the disk. If a loss of power undoes a lease, the
-# message is only delivered again. The next commit that waits writes the lease to disk as well.
-NOT_AWAITED = frozenset({"claim_messages"})
-# The statements that only read, and that are whole operations by themselves.
-READS = frozenset(
-    {
-        "find_message",
-        "find_response",
-        "list_messages",
-        "list_messages_by_key",
-        "count_keys",
-        "last_burial",
-        "count_messages",
-        "count_due",
-        "next_due",
-        "earliest_due",
-        "list_buried",
-        "list_history",
-        "look_at_cron",
-        "list_crons",
-        "bound_history_day",
-        "read_history_day",
-        "list_kinds",
-        "count_burial_reasons",
-        "count_scheduled",
-    }
-)
+NOT_AWAITED = queries_that("not awaited", "sqlite")
+READS = queries_that("reads", "sqlite")
 
 
 class Durability:

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: waiting leased ended messages states handled
 -- args: now first token delivered most_bytes
 -- uses: ids states batch held fitting history

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: commit
 -- Returns how many rows of this batch were created, updated and ignored.
 call('HSET', commit, 'state', 'merged')

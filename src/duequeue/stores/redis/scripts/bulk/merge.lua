@@ -1,3 +1,4 @@
+-- lasting
 -- keys: commit waiting messages
 -- args: part now most_bytes
 -- uses: fitting staged ids states history large put put_all

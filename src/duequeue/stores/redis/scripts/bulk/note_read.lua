@@ -1,3 +1,4 @@
+-- lasting
 -- keys: unread
 -- args: slice
 return call('SREM', unread, slice)

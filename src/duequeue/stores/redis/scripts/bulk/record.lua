@@ -1,3 +1,4 @@
+-- lasting
 -- keys: records
 -- args: app counts now before
 -- Counts that are older than the instant `before`, and that nobody has asked for, are deleted.

@@ -1,3 +1,4 @@
+-- lasting
 -- keys: staged staged_keys stage_parts stages
 -- args: batch part first
 -- The rest: records, which follow the `first` rows of the part. They are there already if the
