@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 
 import psycopg
@@ -12,11 +13,19 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from duequeue import Queue
-from duequeue.stores.sql.catalogue import FACTS, entries, load_queries, queries_that
+from duequeue.stores.sql.catalogue import (
+    FACTS,
+    QUERIES,
+    entries,
+    load_queries,
+    queries_that,
+    shared_entries,
+)
 from duequeue.stores.sql.mariadb.bulk.steps import STEPS as BULK_STEPS
 from duequeue.stores.sql.mariadb.statements import prepared
 from duequeue.stores.sql.mariadb.steps import STEPS
 
+DIALECTS = ("mariadb", "postgres", "sqlite")
 POSTGRES = load_queries("postgres")
 SQLITE = load_queries("sqlite")
 MARIADB = load_queries("mariadb")
@@ -77,7 +86,33 @@ def test_dialects_have_the_same_parameters(name: str) -> None:
 def test_mariadb_has_the_same_queries_or_steps_in_their_place() -> None:
     asked = POSTGRES.keys() - {name for name in POSTGRES if name.endswith("_by_function")}
     assert asked - MARIADB.keys() - STEPS.keys() - BULK_STEPS.keys() == set()
-    assert MARIADB.keys() & (STEPS.keys() | BULK_STEPS.keys()) == set()
+    assert own("mariadb").keys() & (STEPS.keys() | BULK_STEPS.keys()) == set()
+
+
+def own(dialect: str) -> dict[str, str]:
+    """The texts that a dialect does not share, on one line and without regard to case."""
+    text = files(f"duequeue.stores.sql.{dialect}").joinpath(QUERIES).read_text("utf-8")
+    return {name: one_line(entry.text) for name, entry in entries(text).items()}
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_dialect_repeats_a_shared_text(dialect: str) -> None:
+    shared = {name: one_line(entry.text) for name, entry in shared_entries().items()}
+    assert own(dialect).items() & shared.items() == set()
+
+
+def test_what_dialects_have_in_common_is_shared() -> None:
+    for one, other in combinations(DIALECTS, 2):
+        assert own(one).items() & own(other).items() == set()
+
+
+def test_what_is_shared_serves_several_dialects() -> None:
+    for name in shared_entries():
+        assert sum(name not in own(dialect) for dialect in DIALECTS) > 1, name
 
 
 def test_mysql_is_never_asked_to_return_what_it_writes() -> None:
@@ -109,7 +144,7 @@ def test_facts_name_queries_of_their_catalogue() -> None:
 
 @pytest.mark.parametrize("fact", FACTS)
 def test_every_fact_is_stated(fact: str) -> None:
-    assert any(queries_that(fact, dialect) for dialect in ("mariadb", "postgres", "sqlite"))
+    assert any(queries_that(fact, dialect) for dialect in DIALECTS)
 
 
 @pytest.mark.parametrize("fact", ["red", "reads often"])
@@ -123,7 +158,7 @@ def test_what_follows_a_comment_is_not_a_fact() -> None:
     assert entries(text) == {"next_due": ("SELECT 1", {"reads": ""})}
 
 
-@pytest.mark.parametrize("dialect", ["mariadb", "postgres", "sqlite"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_asks_all_its_questions_and_no_others(dialect: str) -> None:
     """Some have the same names in several dialects, so each looks only at its own code."""
     code = files(f"duequeue.stores.sql.{dialect}").joinpath("examining.py").read_text("utf-8")

@@ -1,5 +1,7 @@
 """Load the named queries of a dialect's files of SQL, and what their headers say about them.
 
+Queries with the same text in several dialects are in `shared.sql`; a dialect may have its own text.
+
 `-- name: next_due` begins a query. Right below it, each fact about it has a line of its own, such
 as `-- reads`, or `-- undone by: unlock_history` if the fact names another query. Comments follow.
 """
@@ -22,18 +24,22 @@ FACTS: Mapping[str, str] = {
     "counts one": "With one set of parameters, MariaDB needs only its last statement.",
 }
 
+QUERIES = "queries.sql"
+
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
 _HEADER = re.compile(r"\n(?:-- [a-z].*\n)*")
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """The text of a query, and the facts that its header states."""
+
     text: str
     facts: Mapping[str, str]
 
 
 @cache
-def load_queries(dialect: str, file: str = "queries.sql") -> dict[str, str]:
+def load_queries(dialect: str, file: str = QUERIES) -> dict[str, str]:
     """Return the queries of a dialect by name, without their comments."""
     return {name: entry.text for name, entry in _load(dialect, file).items()}
 
@@ -41,23 +47,29 @@ def load_queries(dialect: str, file: str = "queries.sql") -> dict[str, str]:
 @cache
 def queries_that(fact: str, dialect: str) -> Mapping[str, str]:
     """Return the names of the queries whose headers state a fact, with the query it names."""
-    found = _load(dialect, "queries.sql").items()
+    found = _load(dialect, QUERIES).items()
     return {name: entry.facts[fact] for name, entry in found if fact in entry.facts}
 
 
 @cache
-def _load(dialect: str, file: str) -> dict[str, _Entry]:
-    text = files(f"duequeue.stores.sql.{dialect}").joinpath(file).read_text("utf-8")
-    return entries(text)
+def _load(dialect: str, file: str) -> dict[str, Entry]:
+    own = entries(files(f"{__package__}.{dialect}").joinpath(file).read_text("utf-8"))
+    return {**shared_entries(), **own} if file == QUERIES else own
 
 
-def entries(text: str) -> dict[str, _Entry]:
+@cache
+def shared_entries() -> Mapping[str, Entry]:
+    """Return the queries that are not of one dialect."""
+    return entries(files(__package__).joinpath("shared.sql").read_text("utf-8"))
+
+
+def entries(text: str) -> dict[str, Entry]:
     """Return the queries of a file by name."""
     _, *parts = _NAME.split(text)
     return dict(zip(parts[0::2], map(_entry, parts[0::2], parts[1::2]), strict=True))
 
 
-def _entry(name: str, body: str) -> _Entry:
+def _entry(name: str, body: str) -> Entry:
     header = _HEADER.match(body)
     lines = header[0].splitlines()[1:] if header else []
     facts = {}
@@ -66,4 +78,4 @@ def _entry(name: str, body: str) -> _Entry:
         if fact not in FACTS:
             raise ValueError(f"{name} states {fact!r}, which is not one of {', '.join(FACTS)}")
         facts[fact] = value
-    return _Entry(_COMMENT.sub("", body).strip().removesuffix(";"), facts)
+    return Entry(_COMMENT.sub("", body).strip().removesuffix(";"), facts)

@@ -19,9 +19,6 @@
 -- done on MariaDB for an offer of a single message or of many, which often needs only the first
 -- statement. On MariaDB, `new.column` becomes `VALUES(column)`, and `AS new` is left out.
 
--- name: find_kind
-SELECT id FROM duequeue_kind WHERE kind = :kind;
-
 -- name: add_kind
 -- Two processes may add the same kind at once; both then find it.
 INSERT INTO duequeue_kind (kind) VALUES (:kind) ON DUPLICATE KEY UPDATE id = id;
@@ -522,24 +519,6 @@ CREATE TABLE IF NOT EXISTS duequeue_migration (
     checksum varbinary(40) NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- name: applied_migrations
-SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
-
--- name: record_migration
-INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
-
--- name: look_at_cron
--- All that an idle refresh asks: one row, and with it the ticks from an instant on.
-SELECT
-    cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
-    cron.created_until, tick.tick_at
-FROM duequeue_cron AS cron
-LEFT JOIN duequeue_tick AS tick
-    ON
-        tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
-        AND tick.config_hash = :config_hash AND tick.tick_at >= :since
-WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
-
 -- name: lock_cron
 -- This update changes nothing, but it locks the row.
 INSERT INTO duequeue_cron
@@ -580,16 +559,6 @@ DELETE tick FROM duequeue_tick AS tick FORCE INDEX (PRIMARY)
 WHERE
     kind_id = :kind_id AND prefix = :prefix
     AND (config_hash, tick_at) IN ({(:config_hash, :tick_at)});
-
--- name: recall_ticks
--- The ticks from an instant on, and up to which instant ticks are no longer remembered one by one.
-SELECT tick_at, FALSE AS is_forgotten_until FROM duequeue_tick
-WHERE
-    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
-    AND tick_at >= :since
-UNION ALL
-SELECT forgotten_until, TRUE FROM duequeue_forgotten_tick
-WHERE kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash;
 
 -- name: remember_ticks
 INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, `key`)
@@ -798,11 +767,6 @@ SELECT
 FROM found WHERE found.settled_at IS NOT NULL
 ORDER BY day, kind;
 
--- name: bound_history_day
-SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0), COUNT(*)
-FROM duequeue_history
-WHERE settled_at >= :day AND settled_at < :day + 86400000;
-
 -- name: read_history_day
 SELECT
     history.id, kind.kind, history.`key`, history.asked_at, history.delivered_at,
@@ -892,9 +856,6 @@ DELETE settled FROM duequeue_history AS settled FORCE INDEX (PRIMARY)
 WHERE
     settled_at >= :day AND settled_at < :day + 86400000
     AND id >= :first_id AND id <= :last_id;
-
--- name: list_kinds
-SELECT kind FROM duequeue_kind ORDER BY kind;
 
 -- name: count_burial_reasons
 SELECT kind.kind, buried.reason, COUNT(*), MAX(buried.buried_at)
@@ -1137,10 +1098,6 @@ ON DUPLICATE KEY UPDATE
     ),
     batch = GREATEST(duequeue_stream_commit.batch, new.batch);
 
--- name: last_commit
-SELECT batch, query, digest FROM duequeue_stream_commit
-WHERE kind_id = :kind_id AND app = :app;
-
 -- name: close_commit
 UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
 SET created = :created, updated = :updated, ignored = :ignored
@@ -1166,10 +1123,6 @@ UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
 SET
     created = created + :created, updated = updated + :updated, ignored = ignored + :ignored,
     query = :query, digest = :digest
-WHERE kind_id = :kind_id AND app = :app;
-
--- name: find_commit
-SELECT batch, created, updated, ignored FROM duequeue_stream_commit
 WHERE kind_id = :kind_id AND app = :app;
 
 -- name: forget_commit
@@ -1348,15 +1301,6 @@ WHERE
 UPDATE duequeue_stream_batch FORCE INDEX (PRIMARY) SET unread = FALSE
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
 
--- name: unread_slices
-SELECT sequence, slice FROM duequeue_stream_batch
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence <= :sequence AND unread
-ORDER BY sequence, slice;
-
--- name: when_leased
-SELECT MIN(leased_at) FROM duequeue_stream_batch
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
-
 -- name: forget_stream_batch
 DELETE batch FROM duequeue_stream_batch AS batch FORCE INDEX (PRIMARY)
 WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
@@ -1412,12 +1356,6 @@ WHERE
     AND batch.sequence = :sequence AND batch.slice = :slice
     AND listed.place > :first AND listed.place <= :last
     AND message.lease_token = :token;
-
--- name: last_message
-SELECT COALESCE(MAX(id), 0) FROM duequeue_message;
-
--- name: measure_messages
-SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) + 1 FROM duequeue_message;
 
 -- name: read_messages
 -- This reads a page after an id. Values that the client can do without are sent as NULL, which saves

@@ -2,30 +2,6 @@
 -- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
 -- no clock is earlier. A QueryEach runs its query once for each set of parameters.
 
--- name: find_kind
-SELECT id FROM duequeue_kind WHERE kind = :kind;
-
--- name: add_kind
-INSERT INTO duequeue_kind (kind) VALUES (:kind) ON CONFLICT DO NOTHING;
-
--- name: count_types
--- Every type of a name, with its number of messages up to a limit; no row if there is only one type.
-SELECT
-    kind.kind,
-    (
-        SELECT count(*) FROM (
-            SELECT 1 AS one FROM duequeue_message AS message
-            WHERE message.kind_id = kind.id LIMIT :most
-        ) AS counted
-    ) AS live
-FROM duequeue_kind AS kind
-WHERE substr(kind.kind, 1, length(CAST(:prefix AS text))) = :prefix
-AND (
-    SELECT count(*) FROM duequeue_kind AS other
-    WHERE substr(other.kind, 1, length(CAST(:prefix AS text))) = :prefix
-) > 1
-ORDER BY kind.kind;
-
 -- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
 SELECT place.file
@@ -190,9 +166,6 @@ WHERE
         WHERE message.kind_id = :kind_id AND message.key = :key
     );
 
--- name: forget_all_responses
-DELETE FROM duequeue_response WHERE kind_id = :kind_id;
-
 -- name: sweep_responses
 DELETE FROM duequeue_response
 WHERE id IN (
@@ -253,41 +226,6 @@ DELETE FROM duequeue_message WHERE kind_id = :kind_id AND key = :key RETURNING :
 -- name: drop_messages
 DELETE FROM duequeue_message WHERE kind_id = :kind_id;
 
--- name: count_messages
--- reads
-SELECT
-    count(*) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS due,
-    count(*) FILTER (WHERE leased_until > :now) AS leased,
-    count(*) FILTER (WHERE leased_until <= :now AND due_at > :now) AS future,
-    (SELECT count(*) FROM duequeue_buried WHERE kind_id = :kind_id) AS buried,
-    min(due_at) FILTER (WHERE leased_until <= :now AND due_at <= :now) AS oldest_due_at,
-    min(due_at) FILTER (WHERE leased_until <= :now AND due_at > :now) AS next_due_at
-FROM duequeue_message WHERE kind_id = :kind_id;
-
--- name: count_due
--- reads
--- Messages that are not due yet are counted in the index alone, because nobody can hold them.
-SELECT (due_at - :begins_at) / :length AS bucket, count(*) AS messages
-FROM duequeue_message
-WHERE kind_id = :kind_id AND due_at > :now AND due_at < :until
-GROUP BY 1
-UNION ALL
-SELECT -1, count(*) FROM duequeue_message
-WHERE kind_id = :kind_id AND due_at <= :now AND leased_until <= :now;
-
--- name: next_due
--- reads
-SELECT due_at FROM duequeue_message
-WHERE kind_id = :kind_id AND due_at > :now
-ORDER BY due_at LIMIT 1;
-
--- name: earliest_due
--- reads
--- An idle consumer runs this at every regular look. It reads once and writes nothing.
-SELECT due_at FROM duequeue_message
-WHERE kind_id = :kind_id AND leased_until <= :now
-ORDER BY due_at, id LIMIT 1;
-
 -- name: notify_waiters
 -- Nothing needs to be sent, because every commit shows in data_version.
 SELECT :note;
@@ -301,11 +239,6 @@ WHERE
     AND (buried_at, id) <= (:until_at, :until_id)
     AND instr(reason, :reason) > 0
 ORDER BY buried_at, id LIMIT :limit;
-
--- name: last_burial
--- reads
-SELECT buried_at, id FROM duequeue_buried WHERE kind_id = :kind_id
-ORDER BY buried_at DESC, id DESC LIMIT 1;
 
 -- name: lock_buried
 -- The transaction has the whole file for itself, so that a burial is revived only once.
@@ -340,12 +273,6 @@ RETURNING :id, key;
 -- name: forget_burials
 DELETE FROM duequeue_buried WHERE id = :id;
 
--- name: delete_buried
-DELETE FROM duequeue_buried WHERE id = :id AND buried_at = :buried_at AND kind_id = :kind_id;
-
--- name: purge_buried
-DELETE FROM duequeue_buried WHERE kind_id = :kind_id AND buried_at < :before;
-
 -- name: delete_old_burials
 DELETE FROM duequeue_buried
 WHERE id IN (
@@ -368,39 +295,6 @@ CREATE TABLE IF NOT EXISTS duequeue_migration (
     checksum TEXT NOT NULL
 ) STRICT;
 
--- name: applied_migrations
-SELECT number, name, checksum FROM duequeue_migration ORDER BY number;
-
--- name: record_migration
-INSERT INTO duequeue_migration (number, name, checksum) VALUES (:number, :name, :checksum);
-
--- name: look_at_cron
--- reads
--- All that an idle refresh asks: one row, and with it the ticks from an instant on.
-SELECT
-    cron.config_hash, cron.schedule, cron.generation, cron.installed, cron.paused,
-    cron.created_until, tick.tick_at
-FROM duequeue_cron AS cron
-LEFT JOIN duequeue_tick AS tick
-    ON
-        tick.kind_id = cron.kind_id AND tick.prefix = cron.prefix
-        AND tick.config_hash = :config_hash AND tick.tick_at >= :since
-WHERE cron.kind_id = :kind_id AND cron.prefix = :prefix;
-
--- name: lock_cron
--- The transaction has the whole file for itself; this only makes sure that there is a row.
-INSERT INTO duequeue_cron AS cron
-(kind_id, prefix, config_hash, schedule, generation, installed, paused)
-VALUES (:kind_id, :prefix, '', '', 0, FALSE, FALSE)
-ON CONFLICT (kind_id, prefix) DO UPDATE SET generation = cron.generation
-RETURNING config_hash, schedule, generation, installed, paused, created_until;
-
--- name: save_cron
-UPDATE duequeue_cron
-SET config_hash = :config_hash, schedule = :schedule, generation = :generation,
-    installed = :installed, paused = :paused, created_until = :created_until
-WHERE kind_id = :kind_id AND prefix = :prefix;
-
 -- name: hold_undelivered_ticks
 -- The transaction has the whole file for itself, so what is found stays undelivered until it ends.
 SELECT tick.config_hash, tick.tick_at, tick.key
@@ -418,27 +312,10 @@ WHERE
     kind_id = :kind_id AND prefix = :prefix
     AND config_hash = :config_hash AND tick_at = :tick_at;
 
--- name: recall_ticks
--- The ticks from an instant on, and up to which instant ticks are no longer remembered one by one.
-SELECT tick_at, FALSE AS is_forgotten_until FROM duequeue_tick
-WHERE
-    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
-    AND tick_at >= :since
-UNION ALL
-SELECT forgotten_until, TRUE FROM duequeue_forgotten_tick
-WHERE kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash;
-
 -- name: remember_ticks
 INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, key)
 VALUES (:kind_id, :prefix, :config_hash, :tick_at, :key)
 ON CONFLICT DO NOTHING;
-
--- name: release_tick
--- No message has an empty key.
-UPDATE duequeue_tick SET key = ''
-WHERE
-    kind_id = :kind_id AND prefix = :prefix AND config_hash = :config_hash
-    AND tick_at = :tick_at;
 
 -- name: forget_ticks
 -- The oldest go first, and only a few at a time, so that a backlog does not make one call slow.
@@ -553,38 +430,6 @@ WHERE kind_id = :kind_id AND key = :key;
 -- All days are in one table, so there is nothing to add.
 SELECT :day;
 
--- name: list_history
--- reads
-SELECT id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
-FROM duequeue_history
-WHERE kind_id = :kind_id AND (:key IS NULL OR key = :key)
-ORDER BY settled_at DESC, id DESC LIMIT :limit;
-
--- name: list_history_days
--- For each kind, the index is searched for the first row, then for the first one on a later day.
-WITH RECURSIVE found (kind_id, settled_at) AS (
-    SELECT
-        kind.id,
-        (SELECT min(first.settled_at) FROM duequeue_history AS first WHERE first.kind_id = kind.id)
-    FROM duequeue_kind AS kind
-    UNION ALL
-    SELECT
-        found.kind_id,
-        (
-            SELECT min(next.settled_at) FROM duequeue_history AS next
-            WHERE
-                next.kind_id = found.kind_id
-                AND next.settled_at
-                >= found.settled_at - (found.settled_at + 62135596800000) % 86400000 + 86400000
-        )
-    FROM found WHERE found.settled_at IS NOT NULL
-)
-SELECT
-    found.settled_at - (found.settled_at + 62135596800000) % 86400000 AS day,
-    (SELECT kind.kind FROM duequeue_kind AS kind WHERE kind.id = found.kind_id) AS kind
-FROM found WHERE found.settled_at IS NOT NULL
-ORDER BY day, kind;
-
 -- name: bound_history_day
 -- reads
 -- The index begins with the kind, so the day is looked up for each kind.
@@ -629,32 +474,6 @@ DELETE FROM duequeue_history
 WHERE
     kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
     AND settled_at >= :day AND settled_at < :day + 86400000;
-
--- name: remove_history_rows
--- A range is never removed twice, since its first or last row is then gone.
-DELETE FROM duequeue_history
-WHERE
-    settled_at >= :day AND settled_at < :day + 86400000
-    AND id >= :first_id AND id <= :last_id
-    AND (
-        SELECT count(*) = :rows AND min(found.id) = :first_id AND max(found.id) = :last_id
-        FROM duequeue_history AS found
-        WHERE
-            found.settled_at >= :day AND found.settled_at < :day + 86400000
-            AND found.id >= :first_id AND found.id <= :last_id
-    );
-
--- name: list_kinds
--- reads
-SELECT kind FROM duequeue_kind ORDER BY kind;
-
--- name: count_burial_reasons
--- reads
-SELECT kind, reason, count(*), max(buried_at)
-FROM duequeue_kind INNER JOIN duequeue_buried ON kind_id = duequeue_kind.id
-WHERE buried_at >= :since
-GROUP BY kind, reason
-ORDER BY count(*) DESC, max(buried_at) DESC, kind, reason LIMIT :limit;
 
 -- name: count_scheduled
 -- reads
@@ -704,11 +523,6 @@ WHERE
         OR stored.expires_at IS NOT NULL
     )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
-
--- name: list_staged
-SELECT part, count(*) FROM duequeue_stage
-WHERE writer = :writer AND batch = :batch
-GROUP BY part;
 
 -- name: discard_staged
 DELETE FROM duequeue_stage WHERE writer = :writer AND batch = :batch AND part = :part;
@@ -772,55 +586,9 @@ WHERE
     )
 RETURNING updated_at IS NULL, updated_at IS NOT NULL;
 
--- name: empty_stage
--- This also deletes what failed tries of earlier batches left behind.
-DELETE FROM duequeue_stage WHERE writer = :writer AND batch <= :batch;
-
--- name: open_commit
--- This changes nothing if this batch or a later one is merged already.
-INSERT INTO duequeue_stream_commit AS stored (kind_id, app, batch, committed_at)
-VALUES (:kind_id, :app, :batch, :now)
-ON CONFLICT (kind_id, app) DO UPDATE
-SET batch = excluded.batch, committed_at = excluded.committed_at
-WHERE stored.batch < excluded.batch;
-
--- name: last_commit
-SELECT batch, query, digest FROM duequeue_stream_commit
-WHERE kind_id = :kind_id AND app = :app;
-
--- name: close_commit
-UPDATE duequeue_stream_commit SET created = :created, updated = :updated, ignored = :ignored
-WHERE kind_id = :kind_id AND app = :app;
-
 -- name: take_write_place
 -- The file has one writer at a time in any case.
 SELECT 1 WHERE :most > 0 AND :kind_id IS NOT NULL;
-
--- name: add_to_commit
-UPDATE duequeue_stream_commit
-SET
-    created = created + :created, updated = updated + :updated, ignored = ignored + :ignored,
-    query = :query, digest = :digest
-WHERE kind_id = :kind_id AND app = :app;
-
--- name: find_commit
-SELECT batch, created, updated, ignored FROM duequeue_stream_commit
-WHERE kind_id = :kind_id AND app = :app;
-
--- name: forget_commit
-DELETE FROM duequeue_stream_commit WHERE kind_id = :kind_id AND app = :app;
-
--- name: forget_stale_commits
-DELETE FROM duequeue_stream_commit
-WHERE kind_id = :kind_id AND batch = :batch AND committed_at < :before;
-
--- name: measure_backlog
-SELECT count(*), min(due_at) FROM (
-    SELECT due_at FROM duequeue_message
-    WHERE kind_id = :kind_id AND due_at <= :due_until AND leased_until <= :now
-    ORDER BY due_at, id
-    LIMIT :most
-) AS waiting;
 
 -- name: gather_stream_batch
 -- The transaction has the whole file for itself. The next statement leases what is stored here.
@@ -865,10 +633,6 @@ WHERE id IN (
     SELECT listed.value FROM duequeue_stream_batch, json_each(ids) AS listed
     WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
 ) AND lease_token = :token;
-
--- name: note_stream_lease
-UPDATE duequeue_stream_batch SET leased_until = :until
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
 
 -- name: remove_stream_batch
 DELETE FROM duequeue_message
@@ -917,27 +681,6 @@ WHERE
     kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
     AND :id IN (SELECT listed.value FROM json_each(ids) AS listed);
 
--- name: note_slice_read
-UPDATE duequeue_stream_batch SET unread = FALSE
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice;
-
--- name: unread_slices
-SELECT sequence, slice FROM duequeue_stream_batch
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence <= :sequence AND unread
-ORDER BY sequence, slice;
-
--- name: when_leased
-SELECT min(leased_at) FROM duequeue_stream_batch
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
-
--- name: forget_stream_batch
-DELETE FROM duequeue_stream_batch
-WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence;
-
--- name: forget_stale_batches
--- These batches belong to consumers that never came back.
-DELETE FROM duequeue_stream_batch WHERE kind_id = :kind_id AND leased_until < :before;
-
 -- name: slice_lengths
 -- The length of a payload is known without reading it, and is not looked up at all while no page can
 -- be too large.
@@ -974,12 +717,6 @@ WHERE id IN (
         kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence AND slice = :slice
         AND listed.key >= :first AND listed.key < :last
 ) AND lease_token = :token;
-
--- name: last_message
-SELECT coalesce(max(id), 0) FROM duequeue_message;
-
--- name: measure_messages
-SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM duequeue_message;
 
 -- name: read_messages
 SELECT
