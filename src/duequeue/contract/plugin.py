@@ -1,5 +1,7 @@
 """The pytest plugin of the contract suite: its options, and where its fixtures are."""
 
+import signal
+
 import pytest
 
 pytest_plugins = ["duequeue.contract.faces", "duequeue.contract.fixtures"]
@@ -20,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of the tests that say the same of every store."""
+    """Name the mark of the tests that say the same of every store, and let SIGINT interrupt."""
+    # A shell that starts pytest in the background has it ignore SIGINT, as do its child processes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers",
         "argument_checks: the face refuses arguments, and never asks its store; "

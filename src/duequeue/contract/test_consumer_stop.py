@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from functools import partial
 from threading import Event
 from typing import Any
@@ -231,15 +230,6 @@ def test_a_grace_is_a_duration(
             call(grace)
 
 
-@pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """SIGINT raises, even if the tests run where it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupted_stop_becomes_a_hard_one(store_url: str, clock: ManualClock) -> None:
     begun, may_end = Event(), Event()
 
