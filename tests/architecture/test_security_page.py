@@ -243,8 +243,12 @@ CHECKED: dict[str, tuple[str, ...]] = {
         f"{HANDSHAKES}::test_silent_connections_are_limited_before_their_handshake",
         f"{HANDSHAKES}::test_a_handshake_that_does_not_end_is_given_up",
     ),
-    "Only this time limits a handshake": (
-        f"{HANDSHAKES}::test_a_handshake_that_does_not_end_is_given_up",
+    "TLS takes memory only after the whole first message": (
+        f"{HANDSHAKES}::test_what_a_client_announces_takes_no_memory",
+        f"{HANDSHAKES}::test_the_longest_message",
+    ),
+    "At most 256 handshakes go on at a time": (
+        f"{HANDSHAKES}::test_handshakes_wait_for_those_under_way",
     ),
     "Log lines and error answers contain neither": (
         f"{SERVER}::test_neither_payloads_nor_tokens_are_logged",
@@ -292,6 +296,7 @@ NOT_ABOUT_DUEQUEUE = {
     "Secure the cluster as Spark's own",
     "If you do not trust the other users",
     "Let a proxy in front of it do that",
+    "Let a proxy terminate TLS",
     "The guide also says what the roles cannot prevent",
     "Use `sslmode=verify-full`",
     "Let only the account of your workers",

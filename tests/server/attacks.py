@@ -105,3 +105,29 @@ class Memory:
         lines: Iterable[str] = (self._folder / "status").read_text().splitlines()
         (line,) = (line for line in lines if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024
+
+
+def hello() -> bytes:
+    """Return the beginning of a handshake."""
+    outgoing = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(
+        ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1"
+    )
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def message_of(length: int) -> bytes:
+    """Return a first message, as its header announces it."""
+    return b"\x01" + (length - 4).to_bytes(3) + bytes(length - 4)
+
+
+def in_records(message: bytes, size: int) -> bytes:
+    """Return a message as TLS sends it, in records of a size."""
+    parts = [message[start : start + size] for start in range(0, len(message), size)]
+    return b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in parts)
+
+
+# The beginning of a handshake that announces much, and sends nearly all of it.
+ANNOUNCED = in_records(message_of(131_000)[:120_000], 16_384)

@@ -1,8 +1,8 @@
 """Attacks a `duequeue serve` for a minute, and says how much memory and patience that costs others.
 
 `python -m tests.server.siege` fails if the server grows by more than 10 MB, and 8 KiB for each
-connection that it has open (40 with TLS), if one in a hundred requests of another client takes more
-than 100 ms, or if connections stay open. It is not a part of the tests, because it measures time.
+connection that it has open, if one in a hundred requests of another client takes more than 100 ms,
+or if connections stay open. It is not a part of the tests, because it measures time.
 """
 
 import ssl
@@ -12,12 +12,24 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
 from tests.fixtures.certificates import self_signed, signed
-from tests.server.attacks import ENDLESS, HEAD, MEGABYTE, Memory, ask, attack, connect, status
+from tests.server.attacks import (
+    ANNOUNCED,
+    ENDLESS,
+    HEAD,
+    MEGABYTE,
+    Memory,
+    ask,
+    attack,
+    connect,
+    hello,
+    status,
+)
 from tests.server.command import ServeProcess, serving
 
 OK = 200
@@ -25,12 +37,15 @@ FILES = 4096
 MANY = 4000
 MOST_BYTES = 10 * MEGABYTE
 MOST_BYTES_OF_CONNECTION = 8 * 1024
-MOST_BYTES_OF_HANDSHAKE = 40 * 1024  # OpenSSL has buffers for each
 MOST_SECONDS = 0.1
 OTHER = "127.0.0.2"  # from where a client asks that has nothing to do with the attack
 ASK_EVERY = 0.02
 SLOW = 500
-SILENT_HANDSHAKES = "silent handshakes"  # against a server that speaks HTTPS
+HANDSHAKES = {  # what each connection to a server that speaks HTTPS sends, before it is silent
+    "silent handshakes": b"",
+    "announced handshakes": ANNOUNCED,
+    "begun handshakes": hello(),
+}
 
 
 class Cost(NamedTuple):
@@ -120,11 +135,12 @@ def held(server: ServeProcess, request: bytes, more: bytes) -> int:
         return max(0, open_files(server) - before - 10)
 
 
-def idle(server: ServeProcess) -> int:
-    """Open connections, and say nothing."""
+def idle(server: ServeProcess, sent: bytes = b"") -> int:
+    """Open connections, and say nothing more than this."""
     with ExitStack() as stack:
         for _ in range(MANY):
-            stack.enter_context(connect(server.port))
+            with suppress(ConnectionError):
+                stack.enter_context(connect(server.port)).sendall(sent)
         before = open_files(server)
         sleep(12)
         return max(0, open_files(server) - min(before, 100))
@@ -152,7 +168,7 @@ ATTACKS: dict[str, Callable[[ServeProcess], int]] = {
     "slow heads": slow,
     "half requests": half_requests,
     "idle connections": idle,
-    SILENT_HANDSHAKES: idle,
+    **{name: partial(idle, sent=sent) for name, sent in HANDSHAKES.items()},
 }
 
 
@@ -162,16 +178,16 @@ def cost_of(name: str) -> Cost:
     waits: list[float] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duequeue-siege-")))
-        options, trust = secure(folder) if name == SILENT_HANDSHAKES else ((), None)
+        options, trust = secure(folder) if name in HANDSHAKES else ((), None)
         server = stack.enter_context(serving("--no-push", *options, folder=folder, under=limit))
         for _ in range(20):
             ask(server.port, trust=trust)
         memory = Memory(server)
         with asking(server, waits, trust):
             left = ATTACKS[name](server)
-        of_connection = MOST_BYTES_OF_HANDSHAKE if trust else MOST_BYTES_OF_CONNECTION
         connections = 0 if name.startswith("endless") else MANY
-        return Cost(memory.growth(), waits, left, MOST_BYTES + connections * of_connection)
+        most = MOST_BYTES + connections * MOST_BYTES_OF_CONNECTION
+        return Cost(memory.growth(), waits, left, most)
 
 
 def secure(folder: Path) -> tuple[tuple[str, ...], ssl.SSLContext]:

@@ -1,10 +1,11 @@
-"""Connections count before their TLS handshake, which must end soon."""
+"""Connections count before their TLS handshake, which must end soon and take little memory."""
 
 import socket
 import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from select import select
 from typing import NamedTuple
 
@@ -14,10 +15,26 @@ import pytest
 from duequeue.contract.stage import until
 from duequeue.server import app_for
 from duequeue.server.certificate import Certificate
+from duequeue.server.client_hello import MOST_BYTES, MOST_RECORDS, NotAHello, bytes_needed
 from duequeue.server.limits import Limits
 from tests.fixtures.certificates import self_signed, signed
-from tests.server.attacks import HEAD, ask, connect, received, status
+from tests.server.attacks import (
+    ANNOUNCED,
+    HEAD,
+    MEGABYTE,
+    Memory,
+    ask,
+    connect,
+    hello,
+    in_records,
+    message_of,
+    received,
+    status,
+)
+from tests.server.attacks import secured as secured_by
+from tests.server.command import serving
 from tests.server.served import Served, served
+from tests.server.siege import secure
 
 OK = 200
 ALLOWED, REFUSED = 20, 50
@@ -87,7 +104,7 @@ def test_a_handshake_that_does_not_end_is_given_up(keys: Keys) -> None:
     with served(app_for("memory:handshakes", limits=limits), keys.certificate) as server:
         until(lambda: works(server, keys))
         with connect(server.port) as silent, connect(server.port) as slow:
-            slow.sendall(hello(keys)[:100])
+            slow.sendall(hello()[:100])
             assert received(silent) == received(slow) == b""
         until(lambda: works(server, keys))
         until(lambda: open_at(server) == 0)
@@ -99,7 +116,7 @@ def test_a_handshake_that_fails_counts_no_more(secured: Served, keys: Keys, firs
         connection.sendall(first)
     until(lambda: open_at(secured) == 0)
     with connect(secured.port) as connection:
-        connection.sendall(hello(keys))
+        connection.sendall(hello())
         assert connection.recv(10)
         until(lambda: open_at(secured) == 1)
     until(lambda: open_at(secured) == 0)
@@ -122,10 +139,110 @@ def test_a_server_stops_before_a_handshake_ends(keys: Keys) -> None:
         assert received(silent) == b""
 
 
-def hello(keys: Keys) -> bytes:
-    """Return the beginning of a handshake."""
-    outgoing = ssl.MemoryBIO()
-    client = keys.trust.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
-    with suppress(ssl.SSLWantReadError):
-        client.do_handshake()
-    return outgoing.read()
+def test_an_idle_client_does_not_hold_up_a_stop(
+    keys: Keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It does not take its leave, because it does not look at its connections now."""
+    with ExitStack() as stack:
+        with served(app_for("memory:idle"), keys.certificate) as server:
+            plain = stack.enter_context(connect(server.port))
+            idle = stack.enter_context(secured_by(plain, keys.trust))
+            idle.sendall(HEAD + b"\r\n")
+            assert idle.recv(1000)
+        assert "timeout graceful shutdown exceeded" not in caplog.text
+
+
+def test_what_a_client_announces_takes_no_memory(tmp_path: Path) -> None:
+    """OpenSSL takes it at once, for a message that may be 128 KiB long."""
+    many = 300
+    options, trust = secure(tmp_path)
+    with serving("--no-push", *options, folder=tmp_path) as server, ExitStack() as stack:
+        for _ in range(20):
+            ask(server.port, trust=trust)
+        memory = Memory(server)
+        hostile = [stack.enter_context(connect(server.port)) for _ in range(many)]
+        for each in hostile:
+            with suppress(ConnectionError):
+                each.sendall(ANNOUNCED)
+        assert {received(each) for each in hostile} == {b""}
+        assert memory.growth() < 10 * MEGABYTE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there, all of 127.0.0.0/8 is local")
+def test_handshakes_wait_for_those_under_way(keys: Keys) -> None:
+    limits = Limits(handshakes=2, handshakes_per_address=1, handshake_seconds=600)
+    with served(app_for("memory:places", limits=limits), keys.certificate) as server:
+        with ExitStack() as stack:
+            first, second = (stack.enter_context(connect(server.port)) for _ in range(2))
+            for each in (first, second):
+                each.sendall(hello())
+            answering = stack.enter_context(ready_of(first, second))
+            assert works(server, keys, OTHER)
+            assert not ended([each for each in (first, second) if each is not answering])
+            answering.close()
+            stack.enter_context(ready_of(*({first, second} - {answering})))
+        assert works(server, keys)
+
+
+def ready_of(*connections: socket.socket) -> socket.socket:
+    """Wait for the first of these to which the server says something."""
+    return select(connections, [], [], 20)[0][0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100, 16_384])
+def test_a_message_may_come_in_any_parts(secured: Served, keys: Keys, size: int) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = keys.trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with connect(secured.port) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while client.version() is None or outgoing.pending:
+            with suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+            sent = outgoing.read()
+            for start in range(0, len(sent), size):
+                connection.sendall(sent[start : start + size])
+            if client.version() is None:
+                incoming.write(connection.recv(65536))
+
+
+def test_a_message_may_be_cut_into_records(secured: Served, keys: Keys) -> None:
+    message = hello()[5:]
+    with connect(secured.port) as connection:
+        connection.sendall(in_records(message, 1 + len(message) // MOST_RECORDS))
+        assert connection.recv(1) == b"\x16"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD + b"\r\n",
+        b"\x15\x03\x01\x00\x02\x02\x28" + bytes(2),
+        b"\x16\x02" + bytes(7),
+        b"\x16\x03\x01\x00\x00" * 2,
+        b"\x16\x03\x01\xff\xff\x01\x00\xff\xfb",
+        b"\x16\x03\x01\x00\x04\x01\x00\x40\x00",
+        b"\x16\x03\x01\x00\x04\x02\x00\x00\x00",
+        b"\x16\x03\x01\x00\x01\x01" * (MOST_RECORDS + 1),
+    ],
+    ids=["http", "alert", "ssl 2", "empty", "long record", "long", "server's", "many records"],
+)
+def test_what_does_not_begin_a_handshake_is_refused_at_once(secured: Served, sent: bytes) -> None:
+    with connect(secured.port) as connection:
+        connection.sendall(sent)
+        assert received(connection) == b""
+    until(lambda: open_at(secured) == 0)
+
+
+@pytest.mark.parametrize("size", [1 + 2000 // MOST_RECORDS, 600, 3000])
+def test_how_many_bytes_are_needed(size: int) -> None:
+    whole = in_records(message_of(2000), size)
+    for come in range(len(whole)):
+        assert come < bytes_needed(whole[:come]) <= len(whole)
+    assert bytes_needed(whole) == len(whole)
+    assert bytes_needed(whole + b"more") == len(whole)
+
+
+def test_the_longest_message() -> None:
+    bytes_needed(in_records(message_of(MOST_BYTES), 16_384))
+    with pytest.raises(NotAHello):
+        bytes_needed(in_records(message_of(MOST_BYTES + 1), 16_384)[:9])

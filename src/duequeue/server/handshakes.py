@@ -1,19 +1,44 @@
 """HTTPS: a connection counts from its beginning, and its handshake has to end soon.
 
-uvicorn by itself learns of a connection only after the handshake, for which it waits a minute.
+uvicorn by itself learns of a connection only after the handshake, for which it waits a minute. TLS
+takes memory for each handshake, so it gets a connection only after a whole first message, and only
+some at a time.
 """
 
 import asyncio
 import os
 import socket
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 from uvicorn.protocols.utils import get_remote_addr
 
 from duequeue.server.certificate import Certificate
+from duequeue.server.client_hello import hello_from
 from duequeue.server.connections import CountedProtocol, address_of
+from duequeue.server.limits import Limits
 from duequeue.server.problems import Problem
+
+# The client has this long to take its leave, which tells it that the answer was complete.
+GOODBYE_SECONDS = 1.0
+
+
+class Places:
+    """Lets a number of handshakes go on at a time, not all of them from one address."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._of_one = limits.handshakes_per_address
+        self._all = asyncio.Semaphore(limits.handshakes)
+        self._by_address: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def place(self, address: str) -> AsyncIterator[None]:
+        """Wait for a place, and keep it until the block ends."""
+        own = self._by_address.setdefault(address, asyncio.Semaphore(self._of_one))
+        async with own, self._all:
+            yield
 
 
 class SecuredProtocol(asyncio.Protocol):
@@ -25,6 +50,7 @@ class SecuredProtocol(asyncio.Protocol):
 
     http: type[CountedProtocol]
     certificate: Certificate
+    places: Places
     under_way: set[asyncio.Task[None]]
 
     def __init__(self, **options: Any) -> None:
@@ -51,18 +77,33 @@ class SecuredProtocol(asyncio.Protocol):
     async def _secure(self, own: socket.socket, address: str) -> None:
         http = self.http(**self._options)
         http.counted_as = address
-        with suppress(OSError):  # the client has gone, does not speak TLS, or is too slow
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: http,
-                own,
-                ssl=self.certificate.context,
-                ssl_handshake_timeout=http.limits.handshake_seconds,
-            )
-        if http.transport is None:  # it has not learned of the connection
-            self.http.open.leave(address)
+        try:
+            with suppress(OSError):  # the client has gone, does not speak TLS, or is too slow
+                async with asyncio.timeout(http.limits.handshake_seconds):
+                    await hello_from(own)
+                    async with self.places.place(address):
+                        await self._shake_hands(http, own)
+        finally:
+            if http.transport is None:  # it has not learned of the connection
+                own.close()
+                self.http.open.leave(address)
+
+    async def _shake_hands(self, http: CountedProtocol, own: socket.socket) -> None:
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: http,
+            own,
+            ssl=self.certificate.context,
+            ssl_handshake_timeout=http.limits.handshake_seconds,
+            ssl_shutdown_timeout=GOODBYE_SECONDS,
+        )
 
 
 def secured_by(certificate: Certificate, http: type[CountedProtocol]) -> type[SecuredProtocol]:
     """Return the protocol of HTTPS with this certificate."""
-    shared = {"http": http, "certificate": certificate, "under_way": set()}
+    shared = {
+        "http": http,
+        "certificate": certificate,
+        "places": Places(http.limits),
+        "under_way": set(),
+    }
     return type("Secured", (SecuredProtocol,), shared)
