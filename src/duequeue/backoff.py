@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duequeue.defaults import GROWTH
 from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.instants import positive_millis
@@ -17,7 +18,7 @@ class Backoff:
 
     first: timedelta = timedelta(seconds=1)
     longest: timedelta = timedelta(hours=1)
-    factor: float = 2.0
+    factor: float = GROWTH
 
     def __post_init__(self) -> None:
         check_growth(self.first, self.longest, self.factor)

@@ -33,3 +33,12 @@ def parse_duration(text: str) -> timedelta:
         return timedelta(seconds=float(found[1]) * unit)
     except (OverflowError, ValueError) as error:
         raise InvalidArgument("duration", text=f"{shown} is too long for a duration") from error
+
+
+def duration_text(span: timedelta) -> str:
+    """Write a whole number of milliseconds in the largest unit that fits, as in 5m."""
+    millis = span // timedelta(milliseconds=1)
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
+        if millis % size == 0:
+            return f"{millis // size}{unit}"
+    return f"{millis}ms"

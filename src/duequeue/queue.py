@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
+from duequeue import defaults
 from duequeue.backends import backend_for
 from duequeue.backoff import Backoff
 from duequeue.clock import Clock
@@ -37,7 +38,6 @@ from duequeue.flows import (
 )
 from duequeue.flows.arguments import (
     DEFAULT,
-    DEFAULT_KEEP,
     Default,
     ExceptionTypes,
     check_workers,
@@ -47,7 +47,7 @@ from duequeue.flows.arguments import (
     refuse_borrowed,
 )
 from duequeue.flows.context import Context
-from duequeue.flows.opening import POLL_INTERVAL, Opening, QueueOptions
+from duequeue.flows.opening import Opening, QueueOptions
 from duequeue.message import (
     Bucket,
     BuriedMessage,
@@ -117,7 +117,7 @@ class Queue(Opened, Closing, Generic[T]):
         *,
         codec: Codec[Any] | type[Any] | None = None,
         lease: timedelta | None = None,
-        poll_interval: timedelta = POLL_INTERVAL,
+        poll_interval: timedelta = defaults.POLL_INTERVAL,
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
@@ -235,7 +235,7 @@ class Queue(Opened, Closing, Generic[T]):
         due_from: datetime | None = None,
         due_to: datetime | None = None,
         after: str | None = None,
-        limit: int = 100,
+        limit: int = defaults.PAGE,
     ) -> Page[T]:
         """List the messages in the queue, in due order, a page at a time.
 
@@ -271,8 +271,8 @@ class Queue(Opened, Closing, Generic[T]):
 
     def forecast(
         self,
-        bucket: timedelta = timedelta(hours=1),
-        until: datetime | timedelta = timedelta(days=1),
+        bucket: timedelta = defaults.FORECAST_BUCKET,
+        until: datetime | timedelta = defaults.FORECAST_UNTIL,
     ) -> builtins.list[Bucket]:
         """Count by bucket the messages that fall due until an instant or within a time from now.
 
@@ -316,7 +316,7 @@ class Queue(Opened, Closing, Generic[T]):
         """Delete the burials before an instant, and count them."""
         return self._drive(burials.purge_buried(self._context, before))
 
-    def history(self, limit: int = 100, key: str | None = None) -> builtins.list[Settled]:
+    def history(self, limit: int = defaults.PAGE, key: str | None = None) -> builtins.list[Settled]:
         """List up to `limit` settled messages that the history holds, the newest first.
 
         With a key, list only what became of messages with that key.
@@ -339,8 +339,8 @@ class Queue(Opened, Closing, Generic[T]):
         self,
         handler: Handler[T],
         *,
-        concurrency: int = 8,
-        batch: int = 100,
+        concurrency: int = defaults.CONCURRENCY,
+        batch: int = defaults.BATCH,
         backoff: Backoff | None = None,
         max_attempts: int | Default | None = DEFAULT,
         lease: timedelta | None = None,
@@ -349,7 +349,7 @@ class Queue(Opened, Closing, Generic[T]):
         bury_on: ExceptionTypes = (),
         on_buried: OnBuried[T] | None = None,
         respond: bool = False,
-        keep: timedelta = DEFAULT_KEEP,
+        keep: timedelta = defaults.KEEP,
     ) -> Consumer[T]:
         """Hand every message to `handler` as it falls due, on threads of its own, until stopped.
 

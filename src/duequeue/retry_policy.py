@@ -6,6 +6,7 @@ from datetime import timedelta
 from time import monotonic
 
 from duequeue.backoff import check_growth, jittered
+from duequeue.defaults import GROWTH
 from duequeue.errors import InvalidArgument
 from duequeue.instants import span_to_millis
 
@@ -27,7 +28,7 @@ class RetryPolicy:
     budget: timedelta = timedelta(seconds=30)
     first: timedelta = timedelta(milliseconds=20)
     longest: timedelta = timedelta(seconds=2)
-    factor: float = 2.0
+    factor: float = GROWTH
     try_seconds: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

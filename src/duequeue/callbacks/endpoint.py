@@ -6,6 +6,7 @@ from typing import Self
 
 import msgspec
 
+from duequeue import defaults
 from duequeue.backoff import Backoff
 from duequeue.callbacks.guard import Guard
 from duequeue.errors import InvalidArgument, InvalidType
@@ -23,8 +24,7 @@ LONGEST_TIMEOUT = timedelta(days=1)
 MOST_CALLS = 10_000
 MOST_ATTEMPTS = 1_000
 LOWEST_RATE, HIGHEST_RATE = 1 / 86_400, 1_000_000
-# About the schedule that Standard Webhooks gives as an example: ten attempts in three days.
-BACKOFF = Backoff(timedelta(seconds=10), timedelta(days=1), 5.0)
+BACKOFF = Backoff.parse(defaults.CALL_BACKOFF)
 
 _ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}", re.ASCII)
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)", re.ASCII)
@@ -41,17 +41,17 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     queue: str
-    type: str = "json"
+    type: str = defaults.CALL_TYPE
     url: str
-    timeout: int = 30_000
-    concurrency: int = 10
+    timeout: int = defaults.CALL_TIMEOUT // MILLISECOND
+    concurrency: int = defaults.CALL_CONCURRENCY
     rate: float | None = None
-    attempts: int = 10
+    attempts: int = defaults.CALL_ATTEMPTS
     first_delay: int = BACKOFF.first // MILLISECOND
     longest_delay: int = BACKOFF.longest // MILLISECOND
     delay_factor: float = BACKOFF.factor
     respond: bool = False
-    keep: int = 3_600_000
+    keep: int = defaults.KEEP // MILLISECOND
     default: bool = True
 
     @property

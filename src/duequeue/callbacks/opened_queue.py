@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from duequeue import defaults
 from duequeue.backends import backend_for
 from duequeue.clock import Clock
 from duequeue.codec import Codec
@@ -24,7 +25,7 @@ class StoreSettings:
 
     url: str
     clock: Clock
-    poll_interval: timedelta = opening.POLL_INTERVAL
+    poll_interval: timedelta = defaults.POLL_INTERVAL
     history: bool = True
     retention: Retention | None = None
     # Returns the store of a queue with something around it that observes its calls.
@@ -54,7 +55,7 @@ class OpenedQueue:
             backend,
             name,
             codec=codec,
-            lease=opening.CONSUMER_LEASE,  # which is extended, as that of a consumer
+            lease=defaults.CONSUMER_LEASE,  # which is extended, as that of a consumer
             poll_interval=settings.poll_interval,
             clock=settings.clock,
             history=history,

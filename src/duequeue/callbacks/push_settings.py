@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from duequeue import defaults
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.callbacks.posting import Poster
-from duequeue.callbacks.pushing import GRACE_SECONDS, MOST_CALLS, Push
+from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.slots import Slots
 from duequeue.errors import InvalidArgument
 from duequeue.instants import span_to_millis
@@ -23,8 +24,8 @@ class PushSettings:
 
     guard: Guard | None = None
     proxy: str | None = field(default=None, repr=False)
-    calls: int = MOST_CALLS
-    grace: timedelta = timedelta(seconds=GRACE_SECONDS)
+    calls: int = defaults.CALLS
+    grace: timedelta = defaults.GRACE
 
     def __post_init__(self) -> None:
         Slots(self.calls)

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Self
 
+from duequeue import defaults
 from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
 from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
@@ -23,11 +24,8 @@ from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 
 logger = logging.getLogger("duequeue.push")
 
-MOST_CALLS = 1_000
 # How often a process looks for endpoints that others have changed, without a wake-up.
 LOOK_SECONDS = 15.0
-# How long calls may take to end after a stop, unless the caller says otherwise.
-GRACE_SECONDS = 30.0
 
 
 class Push:
@@ -51,7 +49,7 @@ class Push:
 
     @classmethod
     async def start(
-        cls, settings: StoreSettings, poster: Poster, calls: int = MOST_CALLS
+        cls, settings: StoreSettings, poster: Poster, calls: int = defaults.CALLS
     ) -> "Push":
         """Begin to push; raise if the store is not available."""
         Slots(calls)
@@ -67,7 +65,7 @@ class Push:
         push._watching = asyncio.create_task(push._watch())
         return push
 
-    async def close(self, seconds: float = GRACE_SECONDS) -> None:
+    async def close(self, seconds: float = defaults.GRACE.total_seconds()) -> None:
         """Let calls end within some seconds, give everything else back, and close the queues."""
         if self._watching is not None:
             self._endpoints.context.bell.stop_informing(self._changes.note_from_anywhere)
@@ -171,7 +169,7 @@ class Push:
     def _end_alone(self, opened: OpenedQueue, push: QueuePush) -> None:
         """End the push of a queue without endpoints, while everything else goes on."""
         push.update([])
-        task = asyncio.create_task(self._end(opened, push, GRACE_SECONDS))
+        task = asyncio.create_task(self._end(opened, push, defaults.GRACE.total_seconds()))
         self._endings[task] = push
         task.add_done_callback(self._endings.pop)
 

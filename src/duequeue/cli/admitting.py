@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from duequeue.cli.output import paint
+from duequeue.defaults import HOST
 from duequeue.errors import InvalidArgument
 from duequeue.process.own_token import (
     LOOPBACK,
@@ -34,7 +35,7 @@ IN_A_FILE = "; when this server started, it printed the name of the file that ho
 
 def checked_host(given: argparse.Namespace) -> str:
     """Return the address to listen on, which must fit the other arguments."""
-    host: str = given.host or "127.0.0.1"
+    host: str = given.host or HOST
     if given.socket is not None and given.host is not None:
         raise InvalidArgument("host", "and socket exclude each other")
     if host not in LOOPBACK and given.token_file is None and not given.dev:

@@ -4,7 +4,7 @@ import argparse
 from datetime import timedelta
 
 from duequeue.backoff import Backoff
-from duequeue.durations import parse_duration
+from duequeue.durations import duration_text, parse_duration
 from duequeue.errors import InvalidArgument
 
 
@@ -14,6 +14,20 @@ def duration(text: str) -> timedelta:
         return parse_duration(text)
     except InvalidArgument as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_duration(
+    parser: argparse.ArgumentParser, name: str, default: timedelta, about: str
+) -> None:
+    """Add an option that takes a duration, whose help says what the default is."""
+    about = f"{about} (default: {duration_text(default)})"
+    parser.add_argument(name, type=duration, default=default, metavar="DURATION", help=about)
+
+
+def backoff_text(backoff: Backoff) -> str:
+    """Write a backoff as on the command line, such as 10s:1d:5."""
+    first, longest = duration_text(backoff.first), duration_text(backoff.longest)
+    return f"{first}:{longest}:{backoff.factor:g}"
 
 
 def backoff(text: str) -> Backoff:

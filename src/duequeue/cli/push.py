@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from duequeue.cli.address import add_url
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.log_set_up import add_log_options, set_up_log
 from duequeue.cli.push_options import add_push_options, push_settings, raise_file_limit
 from duequeue.cli.token import TOKEN_FILE_VARIABLE
 from duequeue.clock import SystemClock
+from duequeue.defaults import HISTORY, POLL_INTERVAL
 from duequeue.errors import InvalidArgument, MissingExtra
 from duequeue.process.garbage import collect_seldom
 from duequeue.process.stop_signals import answered_in_the_loop_by
@@ -34,19 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_url(parser)
     add_push_options(parser)
-    parser.add_argument(
+    add_duration(
+        parser,
         "--poll-interval",
-        type=duration,
-        default=timedelta(seconds=3),
-        metavar="DURATION",
-        help="the time between regular looks at the database (default: 3s)",
+        POLL_INTERVAL,
+        "the time between regular looks at the database",
     )
-    parser.add_argument(
+    add_duration(
+        parser,
         "--keep-history",
-        type=duration,
-        default=timedelta(days=30),
-        metavar="DURATION",
-        help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
+        HISTORY,
+        "for how long to keep a row of each settled message; 0 keeps none",
     )
     add_log_options(parser)
     parser.set_defaults(run=run)

@@ -3,10 +3,10 @@
 import argparse
 import os
 import resource
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
+from duequeue.defaults import CALLS, GRACE
 
 if TYPE_CHECKING:
     from duequeue.callbacks.push_settings import PushSettings
@@ -50,16 +50,15 @@ def add_push_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calls",
         type=int,
-        default=1000,
+        default=CALLS,
         metavar="N",
-        help="how many callbacks may run at a time in this process (default: 1000)",
+        help=f"how many callbacks may run at a time in this process (default: {CALLS})",
     )
-    parser.add_argument(
+    add_duration(
+        parser,
         "--grace",
-        type=duration,
-        default=timedelta(seconds=30),
-        metavar="DURATION",
-        help="how long running callbacks may take to finish after a stop (default: 30s)",
+        GRACE,
+        "how long running callbacks may take to finish after a stop",
     )
 
 

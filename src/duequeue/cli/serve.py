@@ -2,20 +2,19 @@
 
 import argparse
 import os
-from datetime import timedelta
 
 from duequeue.cli.address import URL_VARIABLE
 from duequeue.cli.config import FILE
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration, duration
 from duequeue.cli.log_set_up import add_log_options
 from duequeue.cli.push_options import add_push_options
 from duequeue.cli.token import TOKEN_FILE_VARIABLE
+from duequeue.defaults import CONSUMER_LEASE, DRAIN, HISTORY, HOST, POLL_INTERVAL, PORT
+from duequeue.durations import duration_text
 from duequeue.errors import MissingExtra
 
 DEFAULT_URL = "sqlite:///duequeue.db"
-DEFAULT_PORT = 8080
 # For proxies that hear of the stop itself, as in Kubernetes; those that probe may need more.
-DEFAULT_DRAIN = timedelta(seconds=3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the store (default: ${URL_VARIABLE}, url in {FILE}, or {DEFAULT_URL} in the current "
         "folder)",
     )
-    parser.add_argument("--host", help="where to listen (default: 127.0.0.1)")
+    parser.add_argument("--host", help=f"where to listen (default: {HOST})")
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
         "--socket",
@@ -41,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--port",
         type=_port,
-        default=DEFAULT_PORT,
+        default=PORT,
         metavar="N",
-        help=f"the port, or 0 for any free one (default: {DEFAULT_PORT})",
+        help=f"the port, or 0 for any free one (default: {PORT})",
     )
     parser.add_argument(
         "--token-file",
@@ -71,19 +70,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_queue(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_duration(
+        parser,
         "--lease",
-        type=duration,
-        default=timedelta(minutes=1),
-        metavar="DURATION",
-        help="how long a poll leases messages unless it says otherwise (default: 1m)",
+        CONSUMER_LEASE,
+        "how long a poll leases messages unless it says otherwise",
     )
-    parser.add_argument(
+    add_duration(
+        parser,
         "--poll-interval",
-        type=duration,
-        default=timedelta(seconds=3),
-        metavar="DURATION",
-        help="the time between regular looks at the store (default: 3s)",
+        POLL_INTERVAL,
+        "the time between regular looks at the store",
     )
     parser.add_argument(
         "--max-attempts",
@@ -91,12 +88,11 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="bury a message instead of delivering it more than N times (default: no limit)",
     )
-    parser.add_argument(
+    add_duration(
+        parser,
         "--keep-history",
-        type=duration,
-        default=timedelta(days=30),
-        metavar="DURATION",
-        help="for how long to keep a row of each settled message; 0 keeps none (default: 30d)",
+        HISTORY,
+        "for how long to keep a row of each settled message; 0 keeps none",
     )
     parser.add_argument(
         "--create",
@@ -115,7 +111,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         type=duration,
         metavar="DURATION",
         help="how long to go on answering after the first signal, while /readyz says 503 (default: "
-        "3s, or 0 with --dev)",
+        f"{duration_text(DRAIN)}, or 0 with --dev)",
     )
     parser.add_argument("--access-log", action="store_true", help="log each request")
     add_log_options(parser)

@@ -10,8 +10,9 @@ from duequeue.cli.admitting import access_for, checked_host
 from duequeue.cli.config import load_defaults
 from duequeue.cli.log_set_up import set_up_log
 from duequeue.cli.push_options import push_settings, raise_file_limit
-from duequeue.cli.serve import DEFAULT_DRAIN, DEFAULT_URL
+from duequeue.cli.serve import DEFAULT_URL
 from duequeue.clock import SystemClock
+from duequeue.defaults import DRAIN
 from duequeue.errors import InvalidArgument
 from duequeue.process.garbage import collect_seldom
 from duequeue.retention import Retention
@@ -68,7 +69,7 @@ def drain_of(given: argparse.Namespace) -> timedelta:
     """Return how long to go on answering after a signal."""
     drain: timedelta | None = given.drain
     if drain is None:
-        return timedelta(0) if given.dev else DEFAULT_DRAIN
+        return timedelta(0) if given.dev else DRAIN
     if drain < timedelta(0):
         raise InvalidArgument("drain", "must not be negative")
     return drain

@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
+from duequeue import defaults
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import BurialHook, OnBuried
 from duequeue.consumer.caution import Caution
@@ -21,7 +22,7 @@ from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.roles import RoleAction, RoleFlow
 from duequeue.consumer.solitude import solitude
-from duequeue.consumer.stopping import GRACE, Stopping
+from duequeue.consumer.stopping import Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
@@ -109,11 +110,11 @@ class Consumer(Generic[T]):
         """Whether it has stopped, and so handles no more messages."""
         return self._handover.workload.stopped
 
-    def run(self, grace: timedelta = GRACE) -> None:
+    def run(self, grace: timedelta = defaults.GRACE) -> None:
         """Block until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         run(self, grace=grace)
 
-    def stop(self, grace: timedelta = GRACE) -> None:
+    def stop(self, grace: timedelta = defaults.GRACE) -> None:
         """Let running handlers finish within the grace time, and give the rest back at once.
 
         A thread of the consumer cannot wait for its own end. So when a handler or a listener calls
@@ -249,7 +250,7 @@ class Consumer(Generic[T]):
         threading.Thread(target=stop, name="duequeue-stop").start()
 
 
-def run(*consumers: Consumer[Any], grace: timedelta = GRACE) -> None:
+def run(*consumers: Consumer[Any], grace: timedelta = defaults.GRACE) -> None:
     """Block until all of them have stopped: SIGTERM and SIGINT stop them together, in good order.
 
     A second signal stops them at once. Call it on the main thread.

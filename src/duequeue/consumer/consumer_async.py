@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
+from duequeue import defaults
 from duequeue.consumer import roles, settling
 from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried
 from duequeue.consumer.caution import Caution
@@ -19,7 +20,7 @@ from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.roles import RoleAction, RoleFlow
 from duequeue.consumer.solitude import solitude
-from duequeue.consumer.stopping import GRACE, Stopping
+from duequeue.consumer.stopping import Stopping
 from duequeue.delivery import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
@@ -95,7 +96,7 @@ class AsyncConsumer(Generic[T]):
         """Whether it has stopped, and so handles no more messages."""
         return self._handover.workload.stopped
 
-    async def run(self, grace: timedelta = GRACE) -> None:
+    async def run(self, grace: timedelta = defaults.GRACE) -> None:
         """Wait until stopped: SIGTERM and SIGINT stop in good order, a second one at once."""
         check_grace(grace)
 
@@ -106,7 +107,7 @@ class AsyncConsumer(Generic[T]):
         with answered_in_the_loop_by(on_signal):
             await self._handover.await_stopped()
 
-    async def stop(self, grace: timedelta = GRACE) -> None:
+    async def stop(self, grace: timedelta = defaults.GRACE) -> None:
         """Let running handlers finish within the grace time, and give the rest back at once.
 
         A task of the consumer cannot wait for its own end. So when a handler calls this, it returns

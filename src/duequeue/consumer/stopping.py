@@ -1,6 +1,5 @@
 """How a consumer stops: in which order its roles end, and what becomes of its messages."""
 
-from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
 
@@ -19,9 +18,6 @@ from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
 P = TypeVar("P", bound=LeasedMessage)
-
-# How long a stop lets handlers run, unless its caller says otherwise.
-GRACE = timedelta(seconds=30)
 
 
 class Stopping(ConsumerRole[T, P]):

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from duequeue import ManualClock, Message
+from duequeue import ManualClock, Message, defaults
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.fixtures import START, Consume, OpenQueue
 from duequeue.contract.ledger import OpenCounted
@@ -21,7 +21,6 @@ from duequeue.contract.phrases import (
     snapshot,
 )
 from duequeue.contract.stage import Scene, Stage, until, until_gone, until_leased
-from duequeue.flows import opening
 
 HALF_A_LEASE = CONSUMER_LEASE / 2
 
@@ -57,7 +56,7 @@ def test_a_handler_may_take_longer_than_the_lease(
     ("of_queue", "of_consumer", "expected"),
     [
         (None, None, MINUTE),
-        (opening.LEASE, None, opening.LEASE),
+        (defaults.LEASE, None, defaults.LEASE),
         (SECOND, None, SECOND),
         (None, HOUR, HOUR),
         (HOUR, SECOND, SECOND),

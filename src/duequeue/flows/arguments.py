@@ -6,10 +6,10 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from duequeue.backoff import Backoff
+from duequeue.defaults import CONSUMER_MAX_ATTEMPTS
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.instants import LATEST, MILLISECOND, positive_millis, span_to_millis, to_millis
-from duequeue.port.store import KEEP
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.verdict import Rules
@@ -19,10 +19,6 @@ ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...
 
 _MOST = 2**31 - 1
 
-# With the usual backoff, the 25th failure of a message comes about ten hours after the first.
-CONSUMER_MAX_ATTEMPTS = 25
-
-DEFAULT_KEEP = KEEP * MILLISECOND
 # A response that must be kept for longer is better stored elsewhere.
 LONGEST_KEEP = timedelta(days=7)
 

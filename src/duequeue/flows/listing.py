@@ -4,6 +4,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from duequeue.defaults import LONGEST_PAGE
 from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
@@ -15,8 +16,6 @@ from duequeue.port.listing import FIRST, LAST, Place, Selection
 from duequeue.port.store import ListedMessage, StoredMessage
 
 T = TypeVar("T")
-
-LONGEST_PAGE = 1000
 
 
 def list_page(  # noqa: PLR0917 - the arguments of the faces, in their order

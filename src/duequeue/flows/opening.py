@@ -9,6 +9,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 from duequeue.clock import Clock, SystemClock, checked_clock, millis_of
 from duequeue.codec import Codec, codec_for
+from duequeue.defaults import CONSUMER_LEASE, LEASE, POLL_INTERVAL
 from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.errors import InvalidType, StoreError, StoreUnavailable
@@ -51,12 +52,6 @@ class QueueOptions(TypedDict, total=False):
     response_type: Any
     token: str | None
 
-
-LEASE = timedelta(minutes=5)
-# A consumer extends its leases while it lives. So it needs less, and the messages of one that was
-# killed come again sooner.
-CONSUMER_LEASE = timedelta(minutes=1)
-POLL_INTERVAL = timedelta(seconds=3)
 
 # The warning about other payload types counts no more messages than this, so that it is cheap.
 MOST_COUNTED = 10_000

@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator, Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from duequeue import defaults
+from duequeue.instants import MILLISECOND
 from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.burial_table import BurialTable, StoredBurial
@@ -22,8 +24,7 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Any, Any, T]
 Operation: TypeAlias = Callable[[], Steps[T]]
 
-# How long a response is kept if nobody says otherwise, in milliseconds.
-KEEP = 3_600_000
+KEEP = defaults.KEEP // MILLISECOND
 # What stands in place of a response after a drop.
 DROPPED = "dropped"
 

@@ -12,12 +12,12 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
+from duequeue import defaults
 from duequeue.callbacks.guard import Guard, default_policy
 from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.unexpected import words_about
 from duequeue.clock import Clock, SystemClock
-from duequeue.flows.opening import POLL_INTERVAL
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.retention import Retention
 from duequeue.server import (
@@ -256,8 +256,8 @@ def app_for(  # noqa: PLR0913 - the options of a server
     *,
     token_file: str | Path | None = None,
     clock: Clock | None = None,
-    lease: timedelta = timedelta(minutes=1),
-    poll_interval: timedelta = POLL_INTERVAL,
+    lease: timedelta = defaults.CONSUMER_LEASE,
+    poll_interval: timedelta = defaults.POLL_INTERVAL,
     max_attempts: int | None = None,
     history: bool = True,
     retention: Retention | None = None,

@@ -3,6 +3,7 @@
 from functools import partial
 
 from duequeue import message
+from duequeue.defaults import LONGEST_PAGE, PAGE
 from duequeue.flows.settling import storable
 from duequeue.instants import due_millis, instant_text
 from duequeue.server import wire
@@ -22,7 +23,7 @@ CURSOR = Parameter("cursor", str, "The `next` of the previous page, or the id of
 
 async def list_page(exchange: Exchange) -> None:
     """List burials, oldest first."""
-    limit = exchange.number("limit", 100, 1, 1000)
+    limit = exchange.number("limit", PAGE, 1, LONGEST_PAGE)
     cursor, reason = exchange.query.get("cursor"), exchange.query.get("reason")
     queue = await exchange.queue()
     read = partial(queue.looking.buried, limit, cursor, reason)

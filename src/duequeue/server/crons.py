@@ -4,6 +4,7 @@ from datetime import datetime
 from itertools import islice
 
 from duequeue.cron.installing import CronStatus
+from duequeue.defaults import FEW, LONGEST_PAGE
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.message import checked_name
 from duequeue.schedules.schedule import ticks
@@ -22,7 +23,7 @@ NAME = Parameter("name", wire.CronName, "The name of the cron", required=True, p
 QUEUE = Parameter(
     "queue", wire.QueueName, "The queue of the cron, if several queues have one with this name"
 )
-COUNT = Parameter("n", wire.TickCount, "How many ticks to return; 10 if it is not given")
+COUNT = Parameter("n", wire.TickCount, f"How many ticks to return; {FEW} if it is not given")
 ZONE = Parameter("zone", str, "The time zone of the answer, such as Europe/Berlin")
 # How a schedule's error names its argument, and how a definition does.
 _FIELDS = {"period": "every", "times": "daily", "limit": "misfire", "prefix": "name"}
@@ -87,7 +88,7 @@ async def run_now(exchange: Exchange) -> None:
 
 async def next_ticks(exchange: Exchange) -> None:
     """Return when a cron ticks next."""
-    count = exchange.number("n", 10, 1, 1000)
+    count = exchange.number("n", FEW, 1, LONGEST_PAGE)
     queue, status = await _find(exchange, Scope.READ)
     running = await exchange.service.crons.find(queue.name, status.prefix)
     if running is None:

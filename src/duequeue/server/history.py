@@ -3,6 +3,7 @@
 from functools import partial
 
 from duequeue import settled
+from duequeue.defaults import LONGEST_HISTORY, PAGE
 from duequeue.instants import instant_text
 from duequeue.server import wire
 from duequeue.server.exchange import NDJSON, Exchange
@@ -12,14 +13,13 @@ from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import instant_text_or_none
 from duequeue.server.tokens import Scope
 
-MOST = 10_000
 LIMIT = Parameter("limit", wire.HistoryLength, "How many to return at most")
 OF_KEY = Parameter("key", wire.Key, "Only messages with this key")
 
 
 async def read(exchange: Exchange) -> None:
     """List settled messages, the newest first."""
-    limit = exchange.number("limit", 100, 1, MOST)
+    limit = exchange.number("limit", PAGE, 1, LONGEST_HISTORY)
     queue = await exchange.queue()
     settled_ones = partial(queue.looking.history, limit, exchange.query.get("key"))
     found = await exchange.look(("history", queue.kind), settled_ones)

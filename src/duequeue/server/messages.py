@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from duequeue.defaults import LONGEST_PAGE, PAGE
 from duequeue.instants import instant_text
 from duequeue.message import Snapshot
 from duequeue.server import wire
@@ -33,7 +34,7 @@ CONFIRM = Parameter("confirm", wire.QueueName, "The queue's own name, to drop al
 
 async def list_page(exchange: Exchange) -> None:
     """List messages in due order."""
-    limit = exchange.number("limit", 100, 1, 1000)
+    limit = exchange.number("limit", PAGE, 1, LONGEST_PAGE)
     cursor = exchange.query.get("cursor")
     queue = await exchange.queue()
     read = partial(queue.looking.list, **_filters(exchange), after=cursor, limit=limit)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from duequeue.defaults import LONGEST_PAGE
 from duequeue.message import MAX_TYPE_NAME_LENGTH
 from duequeue.server.routing import Parameter
 from duequeue.server.times import Instant
@@ -14,7 +15,7 @@ HOT_TYPES = ("application/json", "application/msgpack")
 TypeName = Annotated[
     str, Meta(min_length=1, max_length=MAX_TYPE_NAME_LENGTH, pattern=r"^[^\x00]*$")
 ]
-PageLength = Annotated[int, Meta(ge=1, le=1000)]
+PageLength = Annotated[int, Meta(ge=1, le=LONGEST_PAGE)]
 Prefix = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00]*$")]
 
 QUEUE = Parameter("queue", QueueName, "The name of the queue", required=True, place="path")

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeVar
 
+from duequeue import defaults
 from duequeue.backends import backend_for
 from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.clock import Clock
@@ -46,8 +47,8 @@ class QueueSettings:
 
     url: str
     clock: Clock
-    lease: timedelta = timedelta(minutes=1)
-    poll_interval: timedelta = opening.POLL_INTERVAL
+    lease: timedelta = defaults.CONSUMER_LEASE
+    poll_interval: timedelta = defaults.POLL_INTERVAL
     max_attempts: int | None = None
     history: bool = True
     retention: Retention | None = None

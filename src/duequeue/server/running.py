@@ -17,6 +17,7 @@ from datetime import timedelta
 import uvicorn
 import uvloop
 
+from duequeue.defaults import HOST, PORT
 from duequeue.errors import InvalidArgument
 from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.server.app import Service
@@ -41,8 +42,8 @@ logger = logging.getLogger("duequeue.server")
 class ServerSettings:
     """Where to listen, with which certificate, whether to log requests, and how long to drain."""
 
-    host: str = "127.0.0.1"
-    port: int = 8080
+    host: str = HOST
+    port: int = PORT
     certificate: Certificate | None = None
     access_log: bool = False
     drain: timedelta = timedelta(0)

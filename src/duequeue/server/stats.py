@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from duequeue.defaults import FORECAST_BUCKET, FORECAST_UNTIL
+from duequeue.durations import duration_text
 from duequeue.instants import from_millis, instant_text
 from duequeue.message import Bucket
 from duequeue.server import wire
@@ -11,9 +13,16 @@ from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import instant_text_or_none, read_duration
 from duequeue.server.tokens import Scope
 
-MOST_HOURS = 24 * 366
-HOURS = Parameter("hours", wire.Hours, "How many hours to look ahead; 24 if it is not given")
-BUCKET = Parameter("bucket", str, 'The length of a bucket, such as "15m"; "1h" if it is not given')
+USUAL_HOURS = FORECAST_UNTIL // timedelta(hours=1)
+USUAL_BUCKET = duration_text(FORECAST_BUCKET)
+HOURS = Parameter(
+    "hours", wire.Hours, f"How many hours to look ahead; {USUAL_HOURS} if it is not given"
+)
+BUCKET = Parameter(
+    "bucket",
+    str,
+    f'The length of a bucket, such as "15m"; "{USUAL_BUCKET}" if it is not given',
+)
 
 
 async def list_queues(exchange: Exchange) -> None:
@@ -46,8 +55,8 @@ async def read(exchange: Exchange) -> None:
 
 async def forecast(exchange: Exchange) -> None:
     """Count what falls due ahead, in buckets."""
-    ahead = timedelta(hours=exchange.number("hours", 24, 1, MOST_HOURS))
-    bucket = read_duration(exchange.query.get("bucket", "1h"), "bucket")
+    ahead = timedelta(hours=exchange.number("hours", USUAL_HOURS, 1, wire.MOST_HOURS))
+    bucket = read_duration(exchange.query.get("bucket", USUAL_BUCKET), "bucket")
     queue = await exchange.queue()
 
     async def look_ahead() -> tuple[datetime, list[Bucket]]:

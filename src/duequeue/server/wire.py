@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from duequeue.defaults import LONGEST_HISTORY, LONGEST_PAGE
 from duequeue.message import MAX_KEY_LENGTH, MAX_NAME_LENGTH
 from duequeue.server.times import Duration, Instant, InstantText
 
@@ -23,9 +24,10 @@ EndpointId: TypeAlias = Annotated[
     Meta(min_length=1, max_length=180, pattern=r"^([^\x00|]*/)?[A-Za-z0-9][A-Za-z0-9._-]{0,98}$"),
 ]
 CronName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=99, pattern=r"^[^\x00\x1f]*$")]
-Hours: TypeAlias = Annotated[int, Meta(ge=1, le=24 * 366)]
-HistoryLength: TypeAlias = Annotated[int, Meta(ge=1, le=10_000)]
-TickCount: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
+MOST_HOURS = 24 * 366
+Hours: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_HOURS)]
+HistoryLength: TypeAlias = Annotated[int, Meta(ge=1, le=LONGEST_HISTORY)]
+TickCount: TypeAlias = Annotated[int, Meta(ge=1, le=LONGEST_PAGE)]
 Token: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 

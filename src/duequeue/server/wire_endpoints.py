@@ -4,6 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from duequeue import defaults
+from duequeue.callbacks.endpoint import BACKOFF, LONGEST_URL, MOST_ATTEMPTS, MOST_CALLS
+from duequeue.durations import duration_text
 from duequeue.message import MAX_TYPE_NAME_LENGTH
 from duequeue.server.times import Duration, InstantText
 from duequeue.server.wire import QueueName, Request
@@ -12,9 +15,9 @@ from duequeue.server.wire import QueueName, Request
 class Delays(Request):
     """The delays between attempts: the first, the longest, and the factor by which they grow."""
 
-    first: Duration = "10s"
-    longest: Duration = "1d"
-    factor: Annotated[float, Meta(ge=1, le=1_000_000)] = 5.0
+    first: Duration = duration_text(BACKOFF.first)
+    longest: Duration = duration_text(BACKOFF.longest)
+    factor: Annotated[float, Meta(ge=1, le=1_000_000)] = BACKOFF.factor
 
 
 class EndpointDefinition(Request):
@@ -28,16 +31,16 @@ class EndpointDefinition(Request):
     """
 
     queue: QueueName
-    url: Annotated[str, Meta(min_length=1, max_length=2000)]
+    url: Annotated[str, Meta(min_length=1, max_length=LONGEST_URL)]
     secret: Annotated[str, Meta(max_length=200)] | None = None
-    type: Annotated[str, Meta(min_length=1, max_length=MAX_TYPE_NAME_LENGTH)] = "json"
-    timeout: Duration = 30
-    concurrency: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    type: Annotated[str, Meta(min_length=1, max_length=MAX_TYPE_NAME_LENGTH)] = defaults.CALL_TYPE
+    timeout: Duration = duration_text(defaults.CALL_TIMEOUT)
+    concurrency: Annotated[int, Meta(ge=1, le=MOST_CALLS)] = defaults.CALL_CONCURRENCY
     rate: str | int | float | None = None
-    attempts: Annotated[int, Meta(ge=1, le=1000)] = 10
+    attempts: Annotated[int, Meta(ge=1, le=MOST_ATTEMPTS)] = defaults.CALL_ATTEMPTS
     backoff: Delays | str | None = None
     respond: bool = False
-    keep: Duration = "1h"
+    keep: Duration = duration_text(defaults.KEEP)
     default: bool | None = None
 
 
@@ -92,7 +95,7 @@ class SecretRotation(Request):
     Without a secret, a new one is made: a shared one (`v1`), or a secret key (`v1a`).
     """
 
-    overlap: Duration = "24h"
+    overlap: Duration = duration_text(defaults.OVERLAP)
     secret: Annotated[str, Meta(max_length=200)] | None = None
     kind: Literal["v1", "v1a"] | None = None
 

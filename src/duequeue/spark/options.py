@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from duequeue.backends import bulk_backend_for
+from duequeue.defaults import LEASE
 from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument, InvalidType
-from duequeue.instants import positive_millis
+from duequeue.instants import MILLISECOND, positive_millis
 from duequeue.message import checked_name, checked_type_name
 
 _MOST = 2**31 - 1
@@ -44,7 +45,7 @@ class Options:
     mode: str = "upsert"
     num_partitions: int | None = None
     batch_size: int | None = None
-    lease: int = 300_000
+    lease: int = LEASE // MILLISECOND
     max_messages_per_trigger: int = 100_000
     min_messages_per_trigger: int = 1
     max_trigger_delay: int = 900_000

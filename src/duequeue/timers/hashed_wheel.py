@@ -20,9 +20,6 @@ class HashedWheel(RingWheel[T, dict[Handle, T]]):
     other until it finds an item of this turn, and at all items if there is none.
     """
 
-    def __init__(self, slots: int = 4096, tick: int = 256) -> None:
-        super().__init__(slots, tick)
-
     def _put(self, tick: int, handle: Handle, item: T) -> None:
         slot = tick % self._size
         bucket = self._buckets.get(slot)

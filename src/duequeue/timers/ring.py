@@ -17,7 +17,7 @@ class RingWheel(Wheel[T], ABC, Generic[T, B]):
     1 at the speed of memory, so that it does not matter how many empty slots it passes.
     """
 
-    def __init__(self, slots: int, tick: int) -> None:
+    def __init__(self, slots: int = 4096, tick: int = 256) -> None:
         super().__init__(tick)
         self._size = at_least_one(slots, "slots")
         self._buckets: dict[int, B] = {}

@@ -21,9 +21,6 @@ class SortedHashedWheel(RingWheel[T, HeapTimer[T]]):
     tops of the buckets.
     """
 
-    def __init__(self, slots: int = 4096, tick: int = 256) -> None:
-        super().__init__(slots, tick)
-
     def _put(self, tick: int, handle: Handle, item: T) -> None:
         slot = tick % self._size
         bucket = self._buckets.get(slot) or self._occupy(slot, HeapTimer())

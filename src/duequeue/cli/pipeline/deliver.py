@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from duequeue.cli.address import add_url
 from duequeue.cli.handler_path import load
 from duequeue.cli.pipeline.running import Running, add_master, add_reset, run_job
+from duequeue.defaults import JOB_BATCH
 from duequeue.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--batch",
         type=int,
-        default=100,
+        default=JOB_BATCH,
         metavar="N",
-        help="how many messages each call gets (default: 100)",
+        help=f"how many messages each call gets (default: {JOB_BATCH})",
     )
     parser.add_argument(
         "--max-attempts",

@@ -6,6 +6,7 @@ from typing import Any
 
 from duequeue.cli.address import add_url
 from duequeue.cli.pipeline.running import Running, add_master, run_job
+from duequeue.defaults import REPORT_DAYS
 
 STEPS = ("day", "hour", "minute", "second")
 
@@ -29,9 +30,9 @@ def add_to(jobs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--days",
         type=int,
-        default=7,
+        default=REPORT_DAYS,
         metavar="N",
-        help="how many days to report on, until now (default: 7)",
+        help=f"how many days to report on, until now (default: {REPORT_DAYS})",
     )
     parser.add_argument(
         "--step", choices=STEPS, help="the step of the plots (default: the one that fits)"

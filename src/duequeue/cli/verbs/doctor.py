@@ -8,7 +8,7 @@ from math import inf
 from time import perf_counter
 from typing import TypeVar
 
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
 from duequeue.cli.examining_queues import LATE, examine_queue
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import RETRY, Place, add_place, open_found, place_of
@@ -18,7 +18,7 @@ from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.errors import SchemaError, StoreError, StoreUnavailable
-from duequeue.instants import to_millis, words_for
+from duequeue.instants import to_millis
 from duequeue.port.examining import Examinable, Finding, Level
 from duequeue.port.store import Operation, Session
 
@@ -35,13 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "database cannot be reached, and 0 otherwise."
     )
     add_place(parser)
-    parser.add_argument(
+    add_duration(
+        parser,
         "--late",
-        type=duration,
-        default=LATE,
-        metavar="DURATION",
-        help=f"how long a message may be due before that is worth advice "
-        f"(default: {words_for(LATE)})",
+        LATE,
+        "how long a message may be due before that is worth advice",
     )
     add_output(parser, "print only advice and problems")
     parser.set_defaults(run=run)

@@ -1,15 +1,16 @@
 """`duequeue forecast` counts the messages that fall due in the time ahead."""
 
 import argparse
-from datetime import timedelta
 from typing import Any
 
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import at, named
 from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Column, Output, add_output
 from duequeue.cli.when import instant, now, stamp
+from duequeue.defaults import FORECAST_BUCKET, FORECAST_UNTIL
+from duequeue.durations import duration_text
 from duequeue.message import Bucket
 
 LONGEST_BAR = 40
@@ -22,18 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "in the first line, and also as overdue."
     )
     add_queue(parser)
-    parser.add_argument(
+    add_duration(
+        parser,
         "--bucket",
-        type=duration,
-        default=timedelta(hours=1),
-        metavar="DURATION",
-        help="the time that each line covers (default: 1h)",
+        FORECAST_BUCKET,
+        "the time that each line covers",
     )
     parser.add_argument(
         "--until",
         type=instant,
         metavar="WHEN",
-        help="how far to look: 7d from now, or a date and time (default: 1d)",
+        help="how far to look: 7d from now, or a date and time "
+        f"(default: {duration_text(FORECAST_UNTIL)})",
     )
     add_output(parser, "print only the times")
     parser.set_defaults(run=run)
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Count the messages."""
-    until = given.until or now() + timedelta(days=1)
+    until = given.until or now() + FORECAST_UNTIL
     with open_raw(given) as queue:
         buckets = queue.forecast(given.bucket, until)
     most = max(bucket.messages for bucket in buckets)

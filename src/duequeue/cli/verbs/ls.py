@@ -11,12 +11,11 @@ from duequeue.cli.numbers import positive
 from duequeue.cli.opening import add_queue, chosen_queue, open_found, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.when import instant
-from duequeue.flows.listing import LONGEST_PAGE
+from duequeue.defaults import LONGEST_PAGE, PAGE
 from duequeue.message import Snapshot, State
 from duequeue.queue import Queue
 
 STATES = [state.value for state in State if state is not State.BURIED]
-DEFAULT_LIMIT = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +42,9 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
     number.add_argument(
         "--limit",
         type=positive,
-        default=DEFAULT_LIMIT,
+        default=PAGE,
         metavar="N",
-        help=f"list at most this many (default: {DEFAULT_LIMIT})",
+        help=f"list at most this many (default: {PAGE})",
     )
     number.add_argument(
         "--all", dest="limit", action="store_const", const=None, help="list all of them"

@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_queue(parser)
     parser.add_argument(
-        "--limit", type=positive, default=1, metavar="N", help="fetch at most N (default: 1)"
+        "--limit",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="fetch at most N (default: %(default)s)",
     )
     parser.add_argument(
         "--wait",

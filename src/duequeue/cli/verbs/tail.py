@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from datetime import timedelta
 
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import SETTLED_COLUMNS, settled_facts
 from duequeue.cli.numbers import positive
@@ -12,8 +12,11 @@ from duequeue.cli.opening import add_queue, open_raw
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.recent import Recent
 from duequeue.cli.stop_requests import Signals, listening_to_signals
+from duequeue.defaults import FEW
 from duequeue.errors import StoreUnavailable
 from duequeue.settled import Settled
+
+INTERVAL = timedelta(seconds=1)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,15 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
     parser.add_argument("--key", help="only messages with this key")
     parser.add_argument(
-        "-n", dest="number", type=positive, default=10, help="begin with N rows (default: 10)"
+        "-n",
+        dest="number",
+        type=positive,
+        default=FEW,
+        help="begin with N rows (default: %(default)s)",
     )
     parser.add_argument("--no-follow", action="store_true", help="print these rows, and exit")
-    parser.add_argument(
+    add_duration(
+        parser,
         "--interval",
-        type=duration,
-        default=timedelta(seconds=1),
-        metavar="DURATION",
-        help="the time between two reads of the history (default: 1s)",
+        INTERVAL,
+        "the time between two reads of the history",
     )
     add_output(parser)
     parser.set_defaults(run=run)

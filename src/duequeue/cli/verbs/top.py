@@ -12,7 +12,7 @@ from datetime import timedelta
 from multiprocessing.connection import wait
 from typing import Any
 
-from duequeue.cli.durations import duration
+from duequeue.cli.durations import add_duration
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import STATS_COLUMNS, stats_facts
 from duequeue.cli.numbers import positive
@@ -28,6 +28,8 @@ from duequeue.queue_names import QueueName
 SHOW_OTHER_SCREEN, SHOW_USUAL_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 GO_HOME, ERASE_LINE_END, ERASE_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
+INTERVAL = timedelta(seconds=2)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
@@ -36,12 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "update reads whole queues."
     )
     add_queue(parser, default="all queues")
-    parser.add_argument(
+    add_duration(
+        parser,
         "--interval",
-        type=duration,
-        default=timedelta(seconds=2),
-        metavar="DURATION",
-        help="the time between two updates (default: 2s)",
+        INTERVAL,
+        "the time between two updates",
     )
     parser.add_argument("--count", type=positive, metavar="N", help="stop after N updates")
     parser.add_argument(

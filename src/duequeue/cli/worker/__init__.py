@@ -1,18 +1,28 @@
 """`duequeue worker` passes messages to handlers until it is stopped."""
 
 import argparse
-from datetime import timedelta
 from functools import partial
 
+from duequeue.backoff import Backoff
 from duequeue.cli.address import URL_VARIABLE
-from duequeue.cli.durations import backoff, duration
+from duequeue.cli.durations import add_duration, backoff, backoff_text, duration
 from duequeue.cli.log_set_up import add_log_options
 from duequeue.cli.worker.alone import prepared, work_alone
 from duequeue.cli.worker.crew import work_together
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.codec import CODECS
+from duequeue.defaults import (
+    BATCH,
+    CONCURRENCY,
+    CONSUMER_LEASE,
+    CONSUMER_MAX_ATTEMPTS,
+    GRACE,
+    HOST,
+    POLL_INTERVAL,
+)
+from duequeue.durations import duration_text
 from duequeue.errors import InvalidArgument
-from duequeue.flows.arguments import CONSUMER_MAX_ATTEMPTS, DEFAULT
+from duequeue.flows.arguments import DEFAULT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +64,8 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
         "--poll-interval",
         type=duration,
         metavar="DURATION",
-        help="the time between regular looks at the database (default: 3s)",
+        help="the time between regular looks at the database "
+        f"(default: {duration_text(POLL_INTERVAL)})",
     )
     parser.add_argument(
         "--history", action="store_true", default=None, help="keep a row of each settled message"
@@ -63,8 +74,11 @@ def _add_queue(parser: argparse.ArgumentParser) -> None:
 
 def _add_consumer(parser: argparse.ArgumentParser) -> None:
     for name, about in (
-        ("--concurrency", "how many calls of each handler run at a time in a process (default: 8)"),
-        ("--batch", "how many messages each process fetches ahead (default: 100)"),
+        (
+            "--concurrency",
+            f"how many calls of each handler run at a time in a process (default: {CONCURRENCY})",
+        ),
+        ("--batch", f"how many messages each process fetches ahead (default: {BATCH})"),
     ):
         parser.add_argument(name, type=int, metavar="N", help=about)
     parser.add_argument(
@@ -80,27 +94,30 @@ def _add_consumer(parser: argparse.ArgumentParser) -> None:
         type=backoff,
         metavar="FIRST:LONGEST:FACTOR",
         help="the delay after the first failure, the longest delay, and by which factor it grows "
-        "(default: 1s:1h:2)",
+        f"(default: {backoff_text(Backoff())})",
     )
     parser.add_argument(
         "--lease",
         type=duration,
         metavar="DURATION",
         help="how long the messages of a dead worker wait for their redelivery, such as 5m "
-        "(default: the queue's own, or 1m)",
+        f"(default: the queue's own, or {duration_text(CONSUMER_LEASE)})",
     )
 
 
 def _add_process(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--processes", type=int, default=1, metavar="N", help="how many processes (default: 1)"
+        "--processes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many processes (default: %(default)s)",
     )
-    parser.add_argument(
+    add_duration(
+        parser,
         "--grace",
-        type=duration,
-        default=timedelta(seconds=30),
-        metavar="DURATION",
-        help="how long handlers may go on after the first signal (default: 30s)",
+        GRACE,
+        "how long handlers may go on after the first signal",
     )
     add_log_options(parser)
     parser.add_argument(
@@ -114,7 +131,7 @@ def _add_process(parser: argparse.ArgumentParser) -> None:
         type=_health,
         metavar="[HOST:]PORT",
         help="answer HTTP requests here with 200 while the worker works, and otherwise with 503 "
-        "(default host: 127.0.0.1)",
+        f"(default host: {HOST})",
     )
 
 
@@ -177,4 +194,4 @@ def _health(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port or host:port") from error
     if not 0 <= number < 2**16:
         raise argparse.ArgumentTypeError(f"{number} is not a port")
-    return host.strip("[]") or "127.0.0.1", number
+    return host.strip("[]") or HOST, number

@@ -11,11 +11,11 @@ from duequeue.cli.config import load_defaults
 from duequeue.cli.handler_path import decorated_in, find, is_async, load
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions
+from duequeue.defaults import BATCH, CONCURRENCY, KEEP, POLL_INTERVAL
 from duequeue.errors import InvalidArgument
 from duequeue.flows import opening
 from duequeue.flows.arguments import (
     DEFAULT,
-    DEFAULT_KEEP,
     check_workers,
     checked_rules,
     consumer_lease_millis,
@@ -104,7 +104,7 @@ def _innermost(bound: BoundHandler[Any, Any, Any]) -> Callable[..., Any]:
 def _check(
     function: Callable[..., Any], options: ConsumerOptions, opens: opening.Opening[Any]
 ) -> None:
-    check_workers(function, options.get("concurrency", 8), options.get("batch", 100))
+    check_workers(function, options.get("concurrency", CONCURRENCY), options.get("batch", BATCH))
     checked_rules(
         options.get("backoff"),
         options.get("max_attempts", DEFAULT),
@@ -115,7 +115,7 @@ def _check(
         respond=options.get("respond", False),
     )
     consumer_lease_millis(options.get("lease"))
-    keep_millis(options.get("keep", DEFAULT_KEEP))
+    keep_millis(options.get("keep", KEEP))
 
 
 def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
@@ -136,7 +136,7 @@ def _new_opening(settings: WorkerSettings, place: str) -> opening.Opening[Any]:
         _backend(url),
         settings.queue,
         codec=None if settings.codec is None else load_codec(settings.codec),
-        poll_interval=opening.POLL_INTERVAL if interval is None else interval,
+        poll_interval=POLL_INTERVAL if interval is None else interval,
         history=bool(settings.history),
     )
 

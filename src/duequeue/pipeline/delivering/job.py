@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from duequeue.backends import absolute
 from duequeue.backoff import Backoff
 from duequeue.codec import CODECS
+from duequeue.defaults import JOB_BATCH
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
@@ -59,7 +60,7 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     handler: Handler,
     checkpoint: str | Path,
     results: Results = None,
-    batch: int = 100,
+    batch: int = JOB_BATCH,
     backoff: Backoff | None = None,
     max_attempts: int | None = None,
     forever: bool = False,

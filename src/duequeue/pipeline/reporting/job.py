@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from duequeue.backends import absolute, backend_for, bulk_backend_for
 from duequeue.clock import Clock, SystemClock
+from duequeue.defaults import REPORT_DAYS
 from duequeue.errors import InvalidArgument
 from duequeue.history import History
 from duequeue.pipeline.folder import Folder, is_url
@@ -54,7 +55,7 @@ def report(
     folder: str | Path,
     archive: str | Path | None = None,
     url: str | None = None,
-    days: int = 7,
+    days: int = REPORT_DAYS,
     step: timedelta | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,

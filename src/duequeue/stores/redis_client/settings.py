@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
 from duequeue.stores.redis_client.servers import Server, parse_servers
 from duequeue.stores.url_parts import (
@@ -17,7 +18,6 @@ from duequeue.stores.url_parts import (
 
 PORT = 6379
 SENTINEL_PORT = 26379
-DEFAULT_POOL_SIZE = 10
 DEFAULT_USER = "default"  # as whom Redis logs in a client that names nobody
 MOST_SHARDS = 256
 
@@ -82,7 +82,7 @@ class RedisSettings:
     sentinel_credentials: Credentials = Credentials()
     # The arguments for TLS that the driver takes; without TLS there are none.
     tls: tuple[tuple[str, Any], ...] | None = field(default=None, repr=False)
-    pool_size: int = DEFAULT_POOL_SIZE
+    pool_size: int = POOL_SIZE
     durable: Durable = Durable.NOTHING
     # Into how many parts, each in a slot of its own, the keys of a queue are divided.
     shards: int = 1
@@ -153,7 +153,7 @@ def _parse(location: str, options: dict[str, str]) -> RedisSettings:
             options.get("sentinel_username"), options.get("sentinel_password")
         ),
         tls=_tls_arguments(options) if secured else None,
-        pool_size=_whole_number("pool_size", options, DEFAULT_POOL_SIZE, 1, 10_000),
+        pool_size=_whole_number("pool_size", options, POOL_SIZE, 1, 10_000),
         durable=Durable(_one_of("durable", options, ("fsync", "replica"))),
         shards=_whole_number("shards", options, 1, 1, MOST_SHARDS),
         may_evict=_one_of("eviction", options, ("allow",)) == "allow",

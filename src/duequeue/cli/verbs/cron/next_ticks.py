@@ -14,6 +14,7 @@ from duequeue.cli.output import Output, add_output
 from duequeue.cli.verbs.cron.ls import installed
 from duequeue.cli.verbs.cron.ticks import ticks_in, ticks_of
 from duequeue.cli.when import now, stamp
+from duequeue.defaults import FEW
 from duequeue.errors import InvalidArgument
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.schedule import ticks
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prefix", nargs="?", help="the prefix of the cron, as `cron ls` shows it")
     parser.add_argument("--expression", metavar="CRONTAB", help="such as '30 7 * * MON-FRI'")
     parser.add_argument(
-        "-n", type=positive, default=10, dest="number", help="how many (default: 10)"
+        "-n", type=positive, default=FEW, dest="number", help="how many (default: %(default)s)"
     )
     parser.add_argument(
         "--zone", default="UTC", help="the time zone of the expression and of the output"

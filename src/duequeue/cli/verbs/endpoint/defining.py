@@ -5,11 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from duequeue import defaults
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
 from duequeue.cli.service_calls import calls_at, path_of
+from duequeue.durations import duration_text
 from duequeue.errors import InvalidArgument
 
 # The arguments that go into the definition as they are.
@@ -27,16 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("endpoint_url", metavar="url", help="the URL to which messages are posted")
     add_place(parser)
     parser.add_argument("--queue", required=True, metavar="NAME", help="the queue")
-    parser.add_argument("--type", metavar="NAME", help="the payload type (default: json)")
+    parser.add_argument(
+        "--type", metavar="NAME", help=f"the payload type (default: {defaults.CALL_TYPE})"
+    )
     add_secret(parser)
     parser.add_argument(
-        "--timeout", metavar="DURATION", help="how long a whole call may take (default: 30s)"
+        "--timeout",
+        metavar="DURATION",
+        help=f"how long a whole call may take (default: {duration_text(defaults.CALL_TIMEOUT)})",
     )
     parser.add_argument(
         "--concurrency",
         type=int,
         metavar="N",
-        help="how many calls may run at a time (default: 10)",
+        help=f"how many calls may run at a time (default: {defaults.CALL_CONCURRENCY})",
     )
     parser.add_argument(
         "--rate",
@@ -47,19 +53,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--attempts",
         type=int,
         metavar="N",
-        help="after how many attempts to bury a message (default: 10)",
+        help=f"after how many attempts to bury a message (default: {defaults.CALL_ATTEMPTS})",
     )
     parser.add_argument(
         "--backoff",
         metavar="FIRST:LONGEST:FACTOR",
         help="the first delay between attempts, the longest one, and by which factor they grow "
-        "(default: 10s:1d:5)",
+        f"(default: {defaults.CALL_BACKOFF})",
     )
     parser.add_argument(
         "--respond", action="store_true", help="keep the body of a 2xx answer as the response"
     )
     parser.add_argument(
-        "--keep", metavar="DURATION", help="how long to keep a response (default: 1h)"
+        "--keep",
+        metavar="DURATION",
+        help=f"how long to keep a response (default: {duration_text(defaults.KEEP)})",
     )
     parser.add_argument(
         "--default",

@@ -7,6 +7,8 @@ from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import add_output
 from duequeue.cli.service_calls import calls_at, path_of
 from duequeue.cli.verbs.endpoint.defining import add_secret, secret_in, show_changed
+from duequeue.defaults import OVERLAP
+from duequeue.durations import duration_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", help="the id of the endpoint, as `endpoint ls` shows it")
     add_place(parser)
     parser.add_argument(
-        "--overlap", metavar="DURATION", help="how long both secrets sign (default: 24h)"
+        "--overlap",
+        metavar="DURATION",
+        help=f"how long both secrets sign (default: {duration_text(OVERLAP)})",
     )
     add_secret(parser)
     parser.add_argument(

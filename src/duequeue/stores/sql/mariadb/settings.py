@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
 from duequeue.stores.sql.mariadb.address import Address, Host
 from duequeue.stores.url_parts import (
@@ -42,7 +43,7 @@ class MariadbSettings:
     address: Address
     user: str = ""
     password: str = field(default="", repr=False)
-    pool_size: int = 10
+    pool_size: int = POOL_SIZE
     connect_seconds: float = CONNECT_SECONDS
     ssl_mode: str = "preferred"
     ssl_ca: str | None = None
@@ -78,7 +79,7 @@ class MariadbSettings:
             address,
             unquote(user),
             unquote(password),
-            _whole_number(given, "pool_size", 10),
+            _whole_number(given, "pool_size", POOL_SIZE),
             float(_whole_number(given, "connect_timeout", int(CONNECT_SECONDS))),
             _ssl_mode(given),
             given.get("ssl_ca"),

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
+from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.url_parts import (
@@ -65,7 +66,7 @@ class PostgresSettings:
     """A checked connection string, whose password is never shown."""
 
     conninfo: str = field(repr=False)
-    pool_size: int = 10
+    pool_size: int = POOL_SIZE
     # Behind a pooler that lends a server connection for each transaction, a connection must be left
     # as it was, without settings and prepared statements.
     pooled_by_transaction: bool = False
@@ -100,7 +101,7 @@ class PostgresSettings:
         refuse_unencoded_credentials(url)
         location, options = split_options(url)
         refuse_unknown_options(options, OWN_OPTIONS | LIBPQ_OPTIONS)
-        pool_size = options.pop("pool_size", "10")
+        pool_size = options.pop("pool_size", str(POOL_SIZE))
         if not pool_size.isdecimal():
             raise InvalidArgument(
                 "url", text=f"pool_size in the url must be a whole number, not {pool_size!r}"
