@@ -4,6 +4,9 @@ Queries with the same text in several dialects are in `shared.sql`; a dialect ma
 
 `-- name: next_due` begins a query. Right below it, each fact about it has a line of its own, such
 as `-- reads`, or `-- undone by: unlock_history` if the fact names another query. Comments follow.
+
+A line that begins with `--h` belongs to the query only in a queue that keeps a history. The query
+with these lines has the same name, with `_with_history` behind it, and the same facts.
 """
 
 import re
@@ -19,15 +22,17 @@ FACTS: Mapping[str, str] = {
     "undone by": "MariaDB sends the named query at the end of the operation.",
     "looks first": "MariaDB first sends the named query, which finds where to begin.",
     "locks first": "After a deadlock, MariaDB first locks with the named query.",
-    "returns again": "The named query takes the place of RETURNING on MySQL.",
+    "returning": "Without a history, MariaDB returns this and needs only its first statement.",
     "first is enough": "If all of many messages are new, MariaDB needs only its first statement.",
-    "counts one": "With one set of parameters, MariaDB needs only its last statement.",
+    "counts one": "Without a history, MariaDB needs only its last statement for a single message.",
 }
 
 QUERIES = "queries.sql"
+WITH_HISTORY = "_with_history"
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
+_OF_HISTORY = re.compile(r"^--h ", re.MULTILINE)
 _HEADER = re.compile(r"\n(?:-- [a-z].*\n)*")
 
 
@@ -66,7 +71,12 @@ def shared_entries() -> Mapping[str, Entry]:
 def entries(text: str) -> dict[str, Entry]:
     """Return the queries of a file by name."""
     _, *parts = _NAME.split(text)
-    return dict(zip(parts[0::2], map(_entry, parts[0::2], parts[1::2]), strict=True))
+    found = dict[str, Entry]()
+    for name, body in zip(parts[0::2], parts[1::2], strict=True):
+        found[name] = _entry(name, body)
+        if _OF_HISTORY.search(body):
+            found[name + WITH_HISTORY] = _entry(name, _OF_HISTORY.sub("", body))
+    return found
 
 
 def _entry(name: str, body: str) -> Entry:
@@ -78,4 +88,4 @@ def _entry(name: str, body: str) -> Entry:
         if fact not in FACTS:
             raise ValueError(f"{name} states {fact!r}, which is not one of {', '.join(FACTS)}")
         facts[fact] = value
-    return Entry(_COMMENT.sub("", body).strip().removesuffix(";"), facts)
+    return Entry(_COMMENT.sub("", body).strip().removesuffix(";").rstrip(), facts)

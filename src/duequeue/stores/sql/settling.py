@@ -7,6 +7,7 @@ from typing import Any
 from duequeue.port.fencing import new_token
 from duequeue.port.history_table import day_of
 from duequeue.port.store import DROPPED, KEEP, Answer, Burial, Expiry, Lease, Record, Steps
+from duequeue.stores.sql.catalogue import WITH_HISTORY
 from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
 from duequeue.stores.sql.history_days import HistoryDays
 
@@ -55,7 +56,7 @@ class Settling:
         self, runs: Sequence[Sequence[Record]], now: int, note: str | None, *, hurried: bool
     ) -> Steps[list[list[Row]]]:
         """Offer runs of distinct keys; return for each run what changed, and whether it is new."""
-        name = "offer_messages" if self._days is None else "offer_messages_with_history"
+        name = self._named("offer_messages")
         if self.by_function:
             name += BY_FUNCTION
         parameters = {
@@ -128,8 +129,7 @@ class Settling:
         one = {**self._kind, "now": now, "token": new_token()}
         refusal = {**one, "reason": DROPPED, "expires_at": now + KEEP}
         refused = QueryEach("refuse_messages", refusal, ("key",), [(key,)])
-        name = "drop_message" if self._days is None else "drop_message_with_history"
-        dropped = QueryEach(name, one, ("key",), [(key,)])
+        dropped = QueryEach(self._named("drop_message"), one, ("key",), [(key,)])
         return len((yield from self._last_rows_of([*notes, refused, dropped], now)))
 
     def drop_all(self, now: int) -> Steps[int]:
@@ -141,7 +141,7 @@ class Settling:
 
     def drop_ticks(self, keys: Sequence[str], now: int) -> Steps[list[Row]]:
         """Delete the messages of ticks by key."""
-        name = "remove_tick_messages" if self._days is None else "remove_tick_messages_with_history"
+        name = self._named("remove_tick_messages")
         each = [(key,) for key in keys]
         return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
@@ -156,6 +156,9 @@ class Settling:
                 self._days.forget()  # the next try creates the day again
             raise
         return rows
+
+    def _named(self, query: str) -> str:
+        return query if self._days is None else query + WITH_HISTORY
 
     def _removal(self, leases: Iterable[Lease], now: int) -> QueryEach:
         if self._days is None:

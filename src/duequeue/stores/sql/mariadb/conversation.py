@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from duequeue.errors import PayloadTooLarge
 from duequeue.port.store import Steps
-from duequeue.stores.sql.catalogue import queries_that
+from duequeue.stores.sql.catalogue import WITH_HISTORY, queries_that
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -47,7 +47,6 @@ PACKET_HEADER = 1024
 UNDONE_BY = queries_that("undone by", "mariadb")
 LOOK_FIRST = queries_that("looks first", "mariadb")
 LOCK_FIRST = queries_that("locks first", "mariadb")
-RETURN_AGAIN = queries_that("returns again", "mariadb")
 FIRST_IS_ENOUGH = queries_that("first is enough", "mariadb")
 COUNT_ONE = queries_that("counts one", "mariadb")
 # An offer of this many messages first only inserts. If all are new, which the server says in these
@@ -172,9 +171,10 @@ class Conversation:
         if command.name in FIRST_IS_ENOUGH and self._counts():
             if len(command.each) >= MANY_OFFERED:
                 return (yield from self._offer_many(command))
-            if len(command.each) == 1 and command.name in RETURN_AGAIN:
+            if len(command.each) == 1 and not command.name.endswith(WITH_HISTORY):
                 return (yield from self._offer_one(command))
-        if command.name in COUNT_ONE and len(command.each) == 1:
+        counts = command.name in COUNT_ONE and not command.name.endswith(WITH_HISTORY)
+        if counts and len(command.each) == 1:
             return (yield from self._remove_one(command, query))
         if not query.then:
             (rows,) = yield from self._query_in_turn([command])

@@ -1,6 +1,7 @@
 -- The queries of the store on MariaDB and MySQL. `:name` is a parameter; `now` is always given.
 -- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
 -- no clock is earlier.
+-- A line that begins with `--h` belongs only to `…_with_history`.
 --
 -- A query of several statements is one transaction and is sent in one packet. Its reply is the rows of
 -- the first statement that returns any. If a statement names `:found`, it is sent after the reply to
@@ -15,9 +16,9 @@
 -- an IN is longer than 500 items, because MariaDB turns longer ones into joins. In a DELETE by a list of
 -- ids, MariaDB obeys the index only if another column has a condition, too, so each has one.
 --
--- MySQL has no RETURNING, so the query that `-- returns again` names follows in its place. The same is
--- done on MariaDB for an offer of a single message or of many, which often needs only the first
--- statement. On MariaDB, `new.column` becomes `VALUES(column)`, and `AS new` is left out.
+-- MySQL has no RETURNING, so an offer reads its rows again. On MariaDB, the first statement of an offer
+-- returns them instead. An offer of a single message or of many, which often needs only the number of
+-- touched rows, does without RETURNING on both servers. On MariaDB, `new.column` becomes `VALUES(column)`, and `AS new` is left out.
 
 -- name: add_kind
 -- Two processes may add the same kind at once; both then find it.
@@ -68,7 +69,7 @@ SELECT DATABASE() AS place;
 -- name: offer_messages
 -- locks first: lock_offered
 -- first is enough
--- returns again: read_offered
+-- returning: `key`, IF(lease_token = :mark, updated_at IS NULL, NULL) AS created
 -- Assignments see what those before them have assigned. So the first one decides, by writing the mark
 -- into lease_token, and all others ask for the mark. No lease has this token, so the mark also ends a
 -- lease. A new row has no updated_at, an updated one has, and an ignored one does not have the mark.
@@ -92,6 +93,8 @@ ON DUPLICATE KEY UPDATE
         ),
         new.lease_token, duequeue_message.lease_token
     ),
+--h     replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+--h     replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
     payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
     headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
     due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
@@ -99,12 +102,13 @@ ON DUPLICATE KEY UPDATE
     expires_at = IF(duequeue_message.lease_token = new.lease_token, new.expires_at, duequeue_message.expires_at),
     attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
     updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
-    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until)
-RETURNING `key`, IF(lease_token = :mark, updated_at IS NULL, NULL) AS created;
-
--- name: read_offered
--- On both servers, an offer of many messages needs only the INSERT if all messages are new, because reading
--- the rows takes longer than writing them.
+    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE
+--h     `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+--h     AND updated_at IS NOT NULL;
 SELECT `key`, updated_at IS NULL AS created
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
@@ -200,10 +204,19 @@ WHERE id IN (:found);
 -- counts one
 -- This acks, and it is the second half of a burial.
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+--h INSERT INTO duequeue_history
+--h     (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+--h SELECT
+--h     kind_id, `key`, asked_at, :of_lease(delivered_at), :now, attempt, 'acked',
+--h     :of_lease(handler_ms)
+--h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
 
 -- name: remove_expired
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now FOR UPDATE;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, asked_at, :now, :of_lease(attempts), 'expired'
+--h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
 WHERE :held AND expires_at <= :now;
 
@@ -377,12 +390,27 @@ WHERE `key` = :key AND kind_id = :kind_id AND (expires_at IS NULL OR expires_at 
 SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token
 FOR UPDATE;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: drop_messages
+-- With a history, messages that are offered meanwhile stay, since only those that were locked have the mark.
+--h UPDATE duequeue_message FORCE INDEX (duequeue_message_due) SET lease_token = :mark
+--h WHERE kind_id = :kind_id;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_due)
+--h WHERE kind_id = :kind_id AND lease_token = :mark;
+--h SELECT COUNT(*) FROM duequeue_message FORCE INDEX (duequeue_message_due)
+--h WHERE kind_id = :kind_id AND lease_token = :mark;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
-WHERE kind_id = :kind_id;
+WHERE kind_id = :kind_id
+--h AND lease_token = :mark
+;
 
 -- name: count_messages
 SELECT
@@ -551,6 +579,13 @@ WHERE message.attempt = 0
 FOR UPDATE;
 
 -- name: remove_tick_messages
+--h SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE `key` IN ({:key}) AND kind_id = :kind_id
+--h FOR UPDATE;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE `key` IN ({:key}) AND kind_id = :kind_id;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id;
 
@@ -628,59 +663,6 @@ FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
--- name: offer_messages_with_history
--- locks first: lock_offered
--- first is enough
--- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
-INSERT INTO duequeue_message
-    (
-        kind_id, `key`, payload, headers, due_at, asked_at, created_at, expires_at,
-        replaced_attempts, lease_token
-    )
-VALUES {(
-    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at,
-    IF(:replace, NULL, 0), :mark
-)}
-AS new
-ON DUPLICATE KEY UPDATE
-    lease_token = IF(
-        new.replaced_attempts IS NULL AND (
-            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
-            OR NOT duequeue_message.expires_at <=> new.expires_at
-        ),
-        new.lease_token, duequeue_message.lease_token
-    ),
-    replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
-    replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
-    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
-    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
-    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
-    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
-    expires_at = IF(duequeue_message.lease_token = new.lease_token, new.expires_at, duequeue_message.expires_at),
-    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
-    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
-    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE
-    `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
-    AND updated_at IS NOT NULL;
-SELECT `key`, updated_at IS NULL AS created
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
-
--- name: remove_messages_with_history
--- This acks. The held messages are locked, so that exactly the deleted ones go to the history.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
-INSERT INTO duequeue_history
-    (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
-SELECT
-    kind_id, `key`, asked_at, :of_lease(delivered_at), :now, attempt, 'acked',
-    :of_lease(handler_ms)
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
-
 -- name: remove_parked_with_history
 -- This is the second half of a burial, which decides how many attempts count.
 SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
@@ -691,50 +673,6 @@ SELECT
     :of_lease(handler_ms)
 FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
-
--- name: remove_expired_with_history
--- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now FOR UPDATE;
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, asked_at, :now, :of_lease(attempts), 'expired'
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now;
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
-WHERE :held AND expires_at <= :now;
-
--- name: drop_message_with_history
-SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token
-FOR UPDATE;
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
-DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
-
--- name: drop_messages_with_history
--- Messages that are offered meanwhile stay, since only those that were locked have the mark.
-UPDATE duequeue_message FORCE INDEX (duequeue_message_due) SET lease_token = :mark
-WHERE kind_id = :kind_id;
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
-FROM duequeue_message FORCE INDEX (duequeue_message_due)
-WHERE kind_id = :kind_id AND lease_token = :mark;
-SELECT COUNT(*) FROM duequeue_message FORCE INDEX (duequeue_message_due)
-WHERE kind_id = :kind_id AND lease_token = :mark;
-DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_due)
-WHERE kind_id = :kind_id AND lease_token = :mark;
-
--- name: remove_tick_messages_with_history
-SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id
-FOR UPDATE;
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
-DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
 
 -- name: list_history
 SELECT id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
@@ -901,6 +839,8 @@ ON DUPLICATE KEY UPDATE
         ),
         new.lease_token, duequeue_message.lease_token
     ),
+--h     replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+--h     replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
     payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
     headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
     due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
@@ -909,46 +849,12 @@ ON DUPLICATE KEY UPDATE
     attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
     updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
     leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
-SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
-
--- name: merge_messages_with_history
--- locks first: lock_offered
--- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
-INSERT INTO duequeue_message
-    (
-        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
-        lease_token
-    )
-VALUES {(
-    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, IF(:replace, NULL, 0), :mark
-)}
-AS new
-ON DUPLICATE KEY UPDATE
-    lease_token = IF(
-        new.replaced_attempts IS NULL AND (
-            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
-            OR duequeue_message.expires_at IS NOT NULL
-        ),
-        new.lease_token, duequeue_message.lease_token
-    ),
-    replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
-    replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
-    payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
-    headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
-    due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
-    asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
-    expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
-    attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
-    updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
-    leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
-FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE
-    `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
-    AND updated_at IS NOT NULL;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE
+--h     `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+--h     AND updated_at IS NOT NULL;
 SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
 WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
@@ -1012,6 +918,8 @@ ON DUPLICATE KEY UPDATE
         ),
         new.lease_token, duequeue_message.lease_token
     ),
+--h     duequeue_message.replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+--h     duequeue_message.replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
     duequeue_message.payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
     duequeue_message.headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
     duequeue_message.due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
@@ -1020,59 +928,15 @@ ON DUPLICATE KEY UPDATE
     duequeue_message.attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
     duequeue_message.updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
     duequeue_message.leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
-SELECT COUNT(IF(message.updated_at IS NULL, 1, NULL)) AS created, COUNT(message.updated_at) AS updated
-FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
-STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
-    ON message.`key` = stage.`key` AND message.kind_id = :kind_id
-WHERE
-    stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
-    AND stage.position >= :first AND stage.position < :last
-    AND message.lease_token = :mark;
-
--- name: merge_staged_range_with_history
--- This is merge_staged_range, but an updated row also stores what it was before, which goes to the history.
-INSERT INTO duequeue_message
-    (
-        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
-        lease_token
-    )
-SELECT kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts, lease_token
-FROM (
-    SELECT
-        :kind_id AS kind_id, `key`, payload, headers, due_at, due_at AS asked_at, :now AS created_at,
-        IF(`replace`, NULL, 0) AS replaced_attempts, :mark AS lease_token
-    FROM duequeue_stage FORCE INDEX (PRIMARY)
-    WHERE
-        writer = :writer AND batch = :batch AND part = :part
-        AND position >= :first AND position < :last
-) new
-ON DUPLICATE KEY UPDATE
-    duequeue_message.lease_token = IF(
-        new.replaced_attempts IS NULL AND (
-            duequeue_message.payload != new.payload OR duequeue_message.asked_at != new.asked_at
-            OR duequeue_message.expires_at IS NOT NULL
-        ),
-        new.lease_token, duequeue_message.lease_token
-    ),
-    duequeue_message.replaced_asked_at = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.asked_at, duequeue_message.replaced_asked_at),
-    duequeue_message.replaced_attempts = IF(duequeue_message.lease_token = new.lease_token, duequeue_message.attempt, duequeue_message.replaced_attempts),
-    duequeue_message.payload = IF(duequeue_message.lease_token = new.lease_token, new.payload, duequeue_message.payload),
-    duequeue_message.headers = IF(duequeue_message.lease_token = new.lease_token, new.headers, duequeue_message.headers),
-    duequeue_message.due_at = IF(duequeue_message.lease_token = new.lease_token, new.due_at, duequeue_message.due_at),
-    duequeue_message.asked_at = IF(duequeue_message.lease_token = new.lease_token, new.asked_at, duequeue_message.asked_at),
-    duequeue_message.expires_at = IF(duequeue_message.lease_token = new.lease_token, NULL, duequeue_message.expires_at),
-    duequeue_message.attempt = IF(duequeue_message.lease_token = new.lease_token, 0, duequeue_message.attempt),
-    duequeue_message.updated_at = IF(duequeue_message.lease_token = new.lease_token, new.created_at, duequeue_message.updated_at),
-    duequeue_message.leased_until = IF(duequeue_message.lease_token = new.lease_token, -62135596800000, duequeue_message.leased_until);
-INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
-SELECT message.kind_id, message.`key`, message.replaced_asked_at, :now, message.replaced_attempts, 'replaced'
-FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
-STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
-    ON message.`key` = stage.`key` AND message.kind_id = :kind_id
-WHERE
-    stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
-    AND stage.position >= :first AND stage.position < :last
-    AND message.lease_token = :mark AND message.updated_at IS NOT NULL;
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT message.kind_id, message.`key`, message.replaced_asked_at, :now, message.replaced_attempts, 'replaced'
+--h FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
+--h STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
+--h     ON message.`key` = stage.`key` AND message.kind_id = :kind_id
+--h WHERE
+--h     stage.writer = :writer AND stage.batch = :batch AND stage.part = :part
+--h     AND stage.position >= :first AND stage.position < :last
+--h     AND message.lease_token = :mark AND message.updated_at IS NOT NULL;
 SELECT COUNT(IF(message.updated_at IS NULL, 1, NULL)) AS created, COUNT(message.updated_at) AS updated
 FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)

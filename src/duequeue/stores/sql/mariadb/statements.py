@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from duequeue.stores.sql.catalogue import load_queries, queries_that
+from duequeue.stores.sql.catalogue import WITH_HISTORY, load_queries, queries_that
 from duequeue.stores.sql.commands import Parameters, Row
 from duequeue.stores.sql.mariadb.replies import JOINED_IDS
 
@@ -53,14 +53,15 @@ def prepared(
 ) -> PreparedQuery:
     """Return a query as a server takes it.
 
-    With `reads_again`, and always on MySQL, a second statement takes the place of RETURNING. With
+    With `reads_again`, and always on MySQL, a second statement does what RETURNING does. With
     `joins_ids`, the ids of held messages come back in one row, since each row takes a driver
     some microseconds. A caller's connection may not have the setting that this needs.
     """
     texts = load_queries("mariadb") | load_queries("mariadb", "examining.sql")
     text = texts[name]
-    if (is_mysql or reads_again) and (read := queries_that("returns again", "mariadb").get(name)):
-        text = text.partition("\nRETURNING ")[0] + f";\n{texts[read]}"
+    returned = queries_that("returning", "mariadb").get(name)
+    if returned and not (is_mysql or reads_again or name.endswith(WITH_HISTORY)):
+        text = f"{split(text)[0]}\nRETURNING {returned}"
     if not is_mysql:
         text = _NEW.sub(r"VALUES(\1)", _ALIAS.sub("", text))
     if joins_ids:

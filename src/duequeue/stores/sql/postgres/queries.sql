@@ -1,6 +1,7 @@
 -- The queries of the PostgreSQL store. `:name` is a parameter; `now` is always given.
 -- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
 -- no clock is earlier. Parameters named in a QueryEach arrive as arrays.
+-- A line that begins with `--h` belongs only to `…_with_history`.
 
 -- name: identify_database
 -- No two servers started at the same microsecond, and a copy of a server has its own start. The query does
@@ -29,6 +30,7 @@ WITH input AS MATERIALIZED (
     WHERE CAST(:lock_timeout AS text) IS NULL
         OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
 )
+--h , changed AS (
 INSERT INTO duequeue_message AS stored
     (
     id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts,
@@ -40,6 +42,7 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
+--h     , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     excluded.replaced_attempts IS NULL
     AND (
@@ -48,7 +51,15 @@ WHERE
     )
 RETURNING key, updated_at IS NULL AS created, (
     SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
-);
+)
+--h , replaced_asked_at, replaced_attempts
+--h ), kept AS (
+--h     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h     SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h     FROM changed WHERE NOT created
+--h )
+--h SELECT key, created FROM changed
+;
 
 -- name: claim_messages
 -- The last digit of the new token says how many leases in a row the message has lost, as port/fencing.py
@@ -344,14 +355,30 @@ WHERE key = :key AND kind_id + 0 = :kind_id AND (expires_at IS NULL OR expires_a
 
 -- name: drop_message
 -- This deletes what refuse_messages has given the token.
+--h WITH gone AS (
 DELETE FROM duequeue_message
 WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id AND lease_token = :token
-RETURNING 1;
+RETURNING 1
+--h , kind_id, key, asked_at, attempt
+--h ), kept AS (
+--h     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h     SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
+--h )
+--h SELECT 1 FROM gone
+;
 
 -- name: drop_messages
+--h WITH gone AS (
 DELETE FROM duequeue_message AS dropped
 USING (SELECT id FROM duequeue_message WHERE kind_id = :kind_id ORDER BY key) AS found
-WHERE dropped.id = ANY(ARRAY[found.id]);
+WHERE dropped.id = ANY(ARRAY[found.id])
+--h RETURNING dropped.kind_id, dropped.key, dropped.asked_at, dropped.attempt
+--h ), kept AS (
+--h     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h     SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
+--h )
+--h SELECT count(*) FROM gone
+;
 
 -- name: notify_waiters
 -- The server delivers the note when the transaction commits.
@@ -460,8 +487,14 @@ WHERE
     ) IS NOT NULL;
 
 -- name: remove_tick_messages
+--h WITH gone AS (
 DELETE FROM duequeue_message
-WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id;
+WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
+--h RETURNING kind_id, key, asked_at, attempt
+--h )
+--h INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
+;
 
 -- name: remove_ticks
 DELETE FROM duequeue_tick AS tick
@@ -539,50 +572,6 @@ FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
--- name: offer_messages_with_history
--- This is offer_messages, but an updated row also stores what it was before, which goes to the history.
-WITH input AS MATERIALIZED (
-    SELECT
-        nextval('duequeue_message_id_seq') AS id, key, payload, due_at, headers, expires_at,
-        CASE WHEN NOT replace THEN 0 END AS keeps_stored
-    FROM unnest(
-        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text []), CAST(:replace AS boolean []), CAST(:expires_at AS bigint [])
-    ) AS offered (key, payload, due_at, headers, replace, expires_at)
-    WHERE CAST(:lock_timeout AS text) IS NULL
-        OR (SELECT set_config('lock_timeout', :lock_timeout, true)) IS NOT NULL
-),
-changed AS (
-    INSERT INTO duequeue_message AS stored
-        (
-    id, kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts,
-    expires_at
-)
-    SELECT id, :kind_id, key, payload, headers, due_at, due_at, :now, keeps_stored, expires_at
-    FROM input ORDER BY key COLLATE "C"
-    ON CONFLICT (kind_id, key) DO UPDATE
-    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
-        leased_until = -62135596800000, lease_token = 0,
-        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE
-        excluded.replaced_attempts IS NULL
-        AND (
-        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-        OR stored.expires_at IS DISTINCT FROM excluded.expires_at
-    )
-    RETURNING key, updated_at, replaced_asked_at, replaced_attempts
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
-    FROM changed WHERE updated_at IS NOT NULL
-)
-SELECT key, updated_at IS NULL AS created, (
-    SELECT pg_notify('duequeue', :note) WHERE CAST(:note AS text) IS NOT NULL
-)
-FROM changed;
-
 -- name: remove_messages_with_history
 -- This acks. The held messages are looked up lease by lease, in key order, and locked, so that exactly
 -- the deleted ones go to the history. Here and below, a part of the statement that only writes runs to its end
@@ -654,40 +643,6 @@ kept AS (
     SELECT kind_id, key, asked_at, :now, attempts, 'expired' FROM held
 )
 SELECT id FROM held;
-
--- name: drop_message_with_history
-WITH gone AS (
-    DELETE FROM duequeue_message
-    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id AND lease_token = :token
-    RETURNING kind_id, key, asked_at, attempt
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
-)
-SELECT 1 FROM gone;
-
--- name: drop_messages_with_history
-WITH gone AS (
-    DELETE FROM duequeue_message AS dropped
-    USING (SELECT id FROM duequeue_message WHERE kind_id = :kind_id ORDER BY key) AS found
-    WHERE dropped.id = ANY(ARRAY[found.id])
-    RETURNING dropped.kind_id, dropped.key, dropped.asked_at, dropped.attempt
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone
-)
-SELECT count(*) FROM gone;
-
--- name: remove_tick_messages_with_history
-WITH gone AS (
-    DELETE FROM duequeue_message
-    WHERE key = ANY(CAST(:key AS text [])) AND kind_id + 0 = :kind_id
-    RETURNING kind_id, key, asked_at, attempt
-)
-INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-SELECT kind_id, key, asked_at, :now, attempt, 'dropped' FROM gone;
 
 -- name: add_history_day
 -- Without the day's partition, its row would be refused, and the whole statement with it.
@@ -775,6 +730,7 @@ WITH merged AS (
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
         headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
+--h         , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
     WHERE
         excluded.replaced_attempts IS NULL
         AND (
@@ -782,50 +738,13 @@ WITH merged AS (
             OR stored.expires_at IS NOT NULL
         )
     RETURNING updated_at IS NULL AS created
+--h     , key, replaced_asked_at, replaced_attempts
 )
-SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
-
--- name: merge_messages_with_history
--- This is merge_messages, but an updated row also stores what it was before, which goes to the history.
-WITH merged AS (
-    INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
-    SELECT
-        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
-    FROM unnest(
-        CAST(:key AS text []), CAST(:payload AS bytea []), CAST(:due_at AS bigint []),
-        CAST(:headers AS text []), CAST(:replace AS boolean [])
-    ) AS offered (key, payload, due_at, headers, replace)
-    WHERE NOT :look_first OR (
-        SELECT known.id FROM duequeue_message AS known
-        WHERE
-            known.key = offered.key AND known.kind_id + 0 = :kind_id
-            AND (
-                NOT offered.replace
-                OR (
-                    known.payload = offered.payload AND known.asked_at = offered.due_at
-                    AND known.expires_at IS NULL
-                )
-            )
-    ) IS NULL
-    ON CONFLICT (kind_id, key) DO UPDATE
-    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
-        leased_until = -62135596800000, lease_token = 0,
-        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE
-        excluded.replaced_attempts IS NULL
-        AND (
-            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-            OR stored.expires_at IS NOT NULL
-        )
-    RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
-    FROM merged WHERE NOT created
-)
+--h , kept AS (
+--h     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h     SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h     FROM merged WHERE NOT created
+--h )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
 -- name: discard_staged
@@ -856,6 +775,7 @@ WITH merged AS (
     SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
         headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
         leased_until = -62135596800000, lease_token = 0
+--h         , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
     WHERE
         excluded.replaced_attempts IS NULL
         AND (
@@ -863,45 +783,13 @@ WITH merged AS (
             OR stored.expires_at IS NOT NULL
         )
     RETURNING updated_at IS NULL AS created
+--h     , key, replaced_asked_at, replaced_attempts
 )
-SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
-
--- name: merge_staged_with_history
--- This is merge_staged, but an updated row also stores what it was before, which goes to the history.
-WITH merged AS (
-    INSERT INTO duequeue_message AS stored
-        (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
-    SELECT
-        :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
-    FROM (
-        SELECT DISTINCT ON (key) key, payload, headers, due_at, replace
-        FROM duequeue_stage
-        WHERE writer = :writer AND batch = :batch
-            AND part = ANY(ARRAY(
-                SELECT CAST(listed AS bigint)
-                FROM json_array_elements_text(CAST(:parts AS json)) AS listed
-            ))
-        ORDER BY key, replace DESC, CASE WHEN replace THEN -part ELSE part END
-    ) AS staged
-    ORDER BY key
-    ON CONFLICT (kind_id, key) DO UPDATE
-    SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-        headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
-        leased_until = -62135596800000, lease_token = 0,
-        replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-    WHERE
-        excluded.replaced_attempts IS NULL
-        AND (
-            stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-            OR stored.expires_at IS NOT NULL
-        )
-    RETURNING key, updated_at IS NULL AS created, replaced_asked_at, replaced_attempts
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
-    FROM merged WHERE NOT created
-)
+--h , kept AS (
+--h     INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
+--h     SELECT :kind_id, key, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h     FROM merged WHERE NOT created
+--h )
 SELECT count(*) FILTER (WHERE created), count(*) FILTER (WHERE NOT created) FROM merged;
 
 -- name: take_write_place
@@ -967,6 +855,7 @@ WHERE id = ANY(ARRAY(
 
 -- name: remove_stream_batch
 -- The empty text keeps the planner from walking the whole index to get the keys in order.
+--h WITH gone AS (
 DELETE FROM duequeue_message AS held
 USING (
     SELECT id FROM duequeue_message
@@ -976,43 +865,31 @@ USING (
     )) AND lease_token = :token
     ORDER BY key || ''
 ) AS leased
-WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token;
-
--- name: remove_stream_batch_with_history
-WITH gone AS (
-    DELETE FROM duequeue_message AS held
-    USING (
-        SELECT id FROM duequeue_message
-        WHERE id = ANY(ARRAY(
-            SELECT unnest(ids) FROM duequeue_stream_batch
-            WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-        )) AND lease_token = :token
-        ORDER BY key || ''
-    ) AS leased
-    WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token
-    RETURNING held.id, held.kind_id, held.key, held.asked_at, held.attempt
-),
-kept AS (
-    INSERT INTO duequeue_history
-        (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
-    SELECT
-        gone.kind_id, gone.key, gone.asked_at,
-        (
-            SELECT min(leased_at) FROM duequeue_stream_batch
-            WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
-        ),
-        :now, gone.attempt, 'acked',
-        CAST((
-            SELECT jsonb_object_agg(handled.id, handled.ms)
-            FROM duequeue_stream_batch AS batch
-            CROSS JOIN LATERAL jsonb_each(batch.handler_ms) AS handled (id, ms)
-            WHERE
-                batch.kind_id = :kind_id AND batch.consumer = :consumer
-                AND batch.sequence = :sequence
-        ) ->> CAST(gone.id AS text) AS bigint)
-    FROM gone
-)
-SELECT count(*) FROM gone;
+WHERE held.id = ANY(ARRAY[leased.id]) AND held.lease_token = :token
+--h RETURNING held.id, held.kind_id, held.key, held.asked_at, held.attempt
+--h ),
+--h kept AS (
+--h     INSERT INTO duequeue_history
+--h         (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
+--h     SELECT
+--h         gone.kind_id, gone.key, gone.asked_at,
+--h         (
+--h             SELECT min(leased_at) FROM duequeue_stream_batch
+--h             WHERE kind_id = :kind_id AND consumer = :consumer AND sequence = :sequence
+--h         ),
+--h         :now, gone.attempt, 'acked',
+--h         CAST((
+--h             SELECT jsonb_object_agg(handled.id, handled.ms)
+--h             FROM duequeue_stream_batch AS batch
+--h             CROSS JOIN LATERAL jsonb_each(batch.handler_ms) AS handled (id, ms)
+--h             WHERE
+--h                 batch.kind_id = :kind_id AND batch.consumer = :consumer
+--h                 AND batch.sequence = :sequence
+--h         ) ->> CAST(gone.id AS text) AS bigint)
+--h     FROM gone
+--h )
+--h SELECT count(*) FROM gone
+;
 
 -- name: note_handled
 -- Each task of Spark handles messages of one slice, so no two tasks write to the same row.

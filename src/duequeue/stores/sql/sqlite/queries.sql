@@ -1,6 +1,7 @@
 -- The queries of the SQLite store. `:name` is a parameter; `now` is always given.
 -- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
 -- no clock is earlier. A QueryEach runs its query once for each set of parameters.
+-- A line that begins with `--h` belongs only to `…_with_history`.
 
 -- name: identify_database
 -- SQLite takes a table from the first of the attached files that has it, and a temporary one before all.
@@ -21,6 +22,7 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
+--h     , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     :replace AND (
         stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
@@ -374,24 +376,6 @@ FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
--- name: offer_messages_with_history
--- This is offer_messages, but an updated row also stores what it was before. That fires the trigger
--- which adds it to the history.
-INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at, expires_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at)
-ON CONFLICT (kind_id, key) DO UPDATE
-SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, expires_at = excluded.expires_at, attempt = 0, updated_at = :now,
-    leased_until = -62135596800000, lease_token = 0,
-    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
-WHERE
-    :replace AND (
-        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-        OR stored.expires_at IS NOT excluded.expires_at
-    )
-RETURNING key, updated_at IS NULL AS created, :note, :lock_timeout;
-
 -- name: remove_messages_with_history
 -- This acks. An update of the view adds each message to the history and deletes it. The value that it
 -- returns for a column that it does not set is undefined, hence the parameter.
@@ -499,24 +483,7 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE
-    :replace AND (
-        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-        OR stored.expires_at IS NOT NULL
-    )
-RETURNING updated_at IS NULL, updated_at IS NOT NULL, :look_first;
-
--- name: merge_messages_with_history
--- This is merge_messages, but an updated row also stores what it was before. That fires the trigger
--- which adds it to the history.
-INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at)
-VALUES (:kind_id, :key, :payload, :headers, :due_at, :due_at, :now)
-ON CONFLICT (kind_id, key) DO UPDATE
-SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
-    leased_until = -62135596800000, lease_token = 0,
-    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+--h     , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     :replace AND (
         stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
@@ -549,35 +516,7 @@ ON CONFLICT (kind_id, key) DO UPDATE
 SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
     headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
     leased_until = -62135596800000, lease_token = 0
-WHERE
-    excluded.replaced_attempts IS NULL
-    AND (
-        stored.payload != excluded.payload OR stored.asked_at != excluded.asked_at
-        OR stored.expires_at IS NOT NULL
-    )
-RETURNING updated_at IS NULL, updated_at IS NOT NULL;
-
--- name: merge_staged_with_history
--- This is merge_staged, but an updated row also stores what it was before. That fires the trigger
--- which adds it to the history.
-INSERT INTO duequeue_message AS stored
-    (kind_id, key, payload, headers, due_at, asked_at, created_at, replaced_attempts)
-SELECT :kind_id, key, payload, headers, due_at, due_at, :now, CASE WHEN NOT replace THEN 0 END
-FROM (
-    -- The other columns are those of the row with the maximum.
-    SELECT key, payload, headers, due_at, replace, max(CASE WHEN replace THEN part ELSE -1 - part END)
-    FROM duequeue_stage
-    WHERE writer = :writer AND batch = :batch
-        AND part IN (SELECT listed.value FROM json_each(:parts) AS listed)
-    GROUP BY key
-)
-WHERE TRUE
-ORDER BY key
-ON CONFLICT (kind_id, key) DO UPDATE
-SET payload = excluded.payload, due_at = excluded.due_at, asked_at = excluded.asked_at,
-    headers = excluded.headers, expires_at = NULL, attempt = 0, updated_at = :now,
-    leased_until = -62135596800000, lease_token = 0,
-    replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
+--h     , replaced_asked_at = stored.asked_at, replaced_attempts = stored.attempt
 WHERE
     excluded.replaced_attempts IS NULL
     AND (
