@@ -14,5 +14,5 @@ def test_the_first_lines_are_not_part_of_the_script() -> None:
 
 
 def test_an_unknown_fact_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"offer.lua states 'lastin'"):
+    with pytest.raises(LookupError, match=r"offer.lua states 'lastin'"):
         divided("offer.lua", "-- lastin\n-- keys: waiting\nreturn 1\n")

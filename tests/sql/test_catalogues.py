@@ -152,7 +152,7 @@ def test_every_fact_is_stated(fact: str) -> None:
 
 @pytest.mark.parametrize("fact", ["red", "reads often"])
 def test_an_unknown_fact_is_refused(fact: str) -> None:
-    with pytest.raises(ValueError, match="next_due states"):
+    with pytest.raises(LookupError, match="next_due states"):
         entries(f"-- name: next_due\n-- reads\n-- {fact}\n-- A comment.\nSELECT 1;\n")
 
 

@@ -86,6 +86,6 @@ def _entry(name: str, body: str) -> Entry:
     for line in lines:
         fact, _, value = line.removeprefix("-- ").partition(": ")
         if fact not in FACTS:
-            raise ValueError(f"{name} states {fact!r}, which is not one of {', '.join(FACTS)}")
+            raise LookupError(f"{name} states {fact!r}, which is not one of {', '.join(FACTS)}")
         facts[fact] = value
     return Entry(_COMMENT.sub("", body).strip().removesuffix(";").rstrip(), facts)

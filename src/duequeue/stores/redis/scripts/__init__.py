@@ -81,7 +81,7 @@ def divided(path: str, text: str) -> tuple[dict[str, list[str]], str]:
     for line in text[:size].splitlines():
         fact, _, words = line.removeprefix("-- ").partition(": ")
         if fact not in _FACTS:
-            raise ValueError(f"{path} states {fact!r}, which is not one of {sorted(_FACTS)}")
+            raise LookupError(f"{path} states {fact!r}, which is not one of {sorted(_FACTS)}")
         headers[fact] = words.split()
     return headers, text[size:]
 
