@@ -46,6 +46,12 @@ class Served:
         """How many connections clients have open."""
         return len(self._server.server_state.connections)
 
+    @property
+    def pipelined(self) -> int:
+        """How many requests wait until another one on their connection is answered."""
+        connections: set[Any] = {*self._server.server_state.connections}
+        return sum(len(each.pipeline) for each in connections)
+
     def requests(self, route: str) -> int:
         """How many requests whose route has this text were answered, as the metrics say."""
         lines = self.call(lambda: list(self.service.meter.lines()))

@@ -60,6 +60,58 @@ def test_what_was_leased_for_a_client_that_went_away_comes_back(
     assert found["attempt"] == 1
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "later"])
+def test_a_client_goes_away_that_has_sent_another_request(
+    server: Served,
+    http: httpx.Client,
+    path: str,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    at_once: bool,
+) -> None:
+    another = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    body = b'{"wait": 60}'
+    sent = body + another * 2 if at_once else body
+    connection = send(server, f"POST {path}:poll HTTP/1.1", sent, length=len(body))
+    until(lambda: server.service.live.waiters == 1)
+    if not at_once:
+        connection.sendall(another)
+        until(lambda: server.pipelined == 1)
+        connection.sendall(another)
+        until(lambda: server.pipelined == 2)
+    connection.close()
+    until(lambda: server.service.live.waiters == 0)
+    offer(http, path, "a")
+    (found,) = poll(http, path)["deliveries"]
+    assert found["attempt"] == 1
+    assert [each for each in caplog.records if each.levelname in {"WARNING", "ERROR"}] == []
+
+
+def test_requests_that_were_sent_ahead_are_answered_in_order(
+    server: Served, http: httpx.Client, path: str
+) -> None:
+    """Also if they are more than the server reads ahead."""
+    body, payload = b'{"wait": 60}', b'"' + b"x" * 50_000 + b'"'
+    ahead = b"".join(
+        b"PUT %s/messages/%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s"
+        % (path.encode(), number, len(payload), payload)
+        for number in range(20)
+    )
+    with send(server, f"POST {path}:poll HTTP/1.1", body) as connection:
+        until(lambda: server.service.live.waiters == 1)
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(connection.sendall, ahead)
+            until(lambda: server.pipelined >= 1)
+            offer(http, path, "first")
+            answers = b""
+            while answers.count(b'"outcome":"created"') < 20:
+                part = connection.recv(65536)
+                assert part, answers
+                answers += part
+            sending.result()
+    assert http.get(path).json()["total"] == 21
+
+
 @pytest.mark.parametrize("draining", [False, True])
 def test_a_client_that_leaves_while_its_messages_are_leased(*, draining: bool) -> None:
     """They are given back, also by a server that is about to stop."""

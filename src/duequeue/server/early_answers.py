@@ -19,10 +19,18 @@ class ClosingProtocol(LimitedProtocol):
         self.app = partial(self._answered, self.app)
         self._ends_early = False
         self._is_stopping = False
+        self._answering: Any = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Hold nothing any more; the app refers to this."""
+        """Hold nothing any more; the app refers to this.
+
+        uvicorn notifies only the last request, but others may follow the one that waits.
+        """
         super().connection_lost(exc)
+        if self._answering is not None:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
+            self._answering = None
         del self.app
 
     def shutdown(self) -> None:
@@ -44,7 +52,7 @@ class ClosingProtocol(LimitedProtocol):
             self.loop.call_later(self.limits.linger_seconds, self.transport.close)
 
     async def _answered(self, app: Any, scope: Any, receive: Any, send: Any) -> None:
-        cycle = send.__self__
+        cycle = self._answering = send.__self__
 
         async def send_and_close(message: MutableMapping[str, Any]) -> None:
             if message["type"] != "http.response.start" or not cycle.more_body:

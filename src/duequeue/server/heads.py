@@ -14,6 +14,8 @@ from duequeue.server.problems import CONTENT_TYPE, Problem, malformed
 PART_BYTES = 4096
 # How many requests may follow one that is being answered.
 MOST_PIPELINED = 100
+# As long as they have fewer bytes, we go on reading, which also shows that the client has gone.
+MOST_BYTES_AHEAD = 64 * 1024
 _BODY_FIELDS = {b"content-length", b"transfer-encoding"}
 
 
@@ -49,6 +51,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._fields = 0
         self._unfinished = 0  # bytes that belong neither to a head that is complete nor to a body
         self._held = 0
+        self._ahead = 0
         self._has_head = False
         self._is_last = False
 
@@ -126,6 +129,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self.cycle.response_complete:
             self.cycle.scope.clear()  # type: ignore[attr-defined]  # a dict, as which it is typed
+        self._ahead = 0
         if self.pipeline:
             self.flow.pause_reading()
 
@@ -138,10 +142,18 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unfinished += len(part)
             if self._unfinished > most + PART_BYTES:
                 raise _too_large(f"the head or the trailers may have at most {most} bytes")
+        self._read_ahead(len(data))
         self._hold(self._unfinished if self._unfinished > PART_BYTES else 0)
         if self._held and self.heads.are_too_many:
             detail = "too many requests with long heads arrive at the same time; try again"
             raise Problem(503, "busy", detail, headers={b"retry-after": b"1"})
+
+    def _read_ahead(self, size: int) -> None:
+        """Read on although a request follows, for which uvicorn has just paused."""
+        if self.pipeline:
+            self._ahead += size
+            if self._ahead <= MOST_BYTES_AHEAD:
+                self.flow.resume_reading()
 
     def _hold(self, held: int) -> None:
         self.heads.changed(held - self._held)
