@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from duequeue.port.alerts import OnAlert
-from duequeue.stores.redis.lines import shared_lines
+from duequeue.stores.redis.mailbox import shared_lines
 from duequeue.stores.redis_client.settings import RedisSettings
 
 

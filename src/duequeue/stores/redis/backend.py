@@ -13,7 +13,7 @@ from duequeue.stores.redis.calling import Caller
 from duequeue.stores.redis.commands import Script
 from duequeue.stores.redis.history_table import RedisHistoryTable
 from duequeue.stores.redis.keys import KINDS
-from duequeue.stores.redis.lines import shared_lines
+from duequeue.stores.redis.mailbox import shared_lines
 from duequeue.stores.redis.opening import open_kind, open_shards
 from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis.session import RedisSession

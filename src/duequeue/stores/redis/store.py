@@ -45,8 +45,8 @@ from duequeue.stores.redis.calling import (
 from duequeue.stores.redis.commands import Script, Undo, Word
 from duequeue.stores.redis.cron_table import RedisCronTable
 from duequeue.stores.redis.history import RedisHistory
-from duequeue.stores.redis.lines import SharedLines
 from duequeue.stores.redis.listing import listed
+from duequeue.stores.redis.mailbox import SharedLines
 from duequeue.stores.redis.packing import NOTHING, burial, claimed, response, stored
 
 OUTCOMES = {

@@ -17,9 +17,9 @@ from duequeue.process.line import ANSWER_WITHIN
 from duequeue.process.shared import Shared
 from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
-from duequeue.stores.redis_client.line import Line
 from duequeue.stores.redis_client.nodes import Connection
 from duequeue.stores.redis_client.settings import RedisSettings, Way
+from duequeue.stores.redis_client.wire import Line
 
 # A busy producer sends a few hundred notes per second instead of one with every offer.
 SEND_EVERY = 0.005

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from duequeue.port.store import ResponseLook, Steps, StoredResponse
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.settling import BY_FUNCTION
-from duequeue.stores.sql.wakeup_note import AnsweredNote
+from duequeue.stores.wakeup_note import AnsweredNote
 
 # Expired responses are deleted once for this many that are written, and at most twice as many at a
 # time. So they cannot pile up, and nothing else has to look for them.

@@ -34,8 +34,8 @@ from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.listing import list_messages
 from duequeue.stores.sql.responses import SqlResponses
 from duequeue.stores.sql.settling import KEY, LEASE, Settling, pairs
-from duequeue.stores.sql.wakeup_note import Note
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
+from duequeue.stores.wakeup_note import Note
 
 OVERDUE = -1  # as the number of a bucket
 

@@ -7,7 +7,7 @@ from duequeue.stores.redis.bulk.offers import RedisStage
 from duequeue.stores.redis.bulk.snapshots import RedisSnapshots
 from duequeue.stores.redis.bulk.streams import RedisStreams
 from duequeue.stores.redis.calling import Caller
-from duequeue.stores.redis.lines import shared_lines
+from duequeue.stores.redis.mailbox import shared_lines
 from duequeue.stores.redis.opening import open_kind
 from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.store import RedisStore

@@ -20,7 +20,7 @@ from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
-from duequeue.stores.sql.wakeup_note import AnsweredNote, Note
+from duequeue.stores.wakeup_note import AnsweredNote, Note
 
 logger = logging.getLogger("duequeue.postgres")
 

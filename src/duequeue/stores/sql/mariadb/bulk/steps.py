@@ -9,7 +9,7 @@ from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.mariadb.alerts import NO_SUCH_CONNECTION, NOT_ITS_OWNER, lock_names
 from duequeue.stores.sql.mariadb.partitions import ignoring
-from duequeue.stores.sql.wakeup_note import Note
+from duequeue.stores.wakeup_note import Note
 
 # While a merge runs, no other process can draw an id on a server with the default setting. So a
 # statement merges only this many rows.

@@ -24,10 +24,10 @@ from duequeue.stores.redis.shards import shards_of
 from duequeue.stores.redis.waits import Waits
 from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
-from duequeue.stores.redis_client.line import Line
 from duequeue.stores.redis_client.nodes import Connection
 from duequeue.stores.redis_client.servers import Server
 from duequeue.stores.redis_client.settings import RedisSettings, Way
+from duequeue.stores.redis_client.wire import Line
 
 # The due time in a note to a process that has to look now.
 AT_ONCE = 0
