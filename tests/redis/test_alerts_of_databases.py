@@ -12,7 +12,9 @@ from duequeue import Queue
 from duequeue.backends import backend_for
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
-from duequeue.stores.redis_client.published import PublishedAlerts
+from duequeue.port.alerts import Answered
+from duequeue.stores.mailbox import MailboxAlerts
+from duequeue.stores.redis_client.published import PublishedWire
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer, wait_until
@@ -83,13 +85,17 @@ def _subscribers(server: RedisServer, channel: str) -> int:
     return int(count)
 
 
+def alerts_of_orders(url: str) -> MailboxAlerts:
+    return MailboxAlerts(PublishedWire(RedisSettings.from_url(url)), "orders|json", print)
+
+
 def test_another_node_of_a_cluster_is_tried_if_one_cannot_be_reached(
     redis_cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
     node, *_ = redis_cluster.primaries
     url = f"redis+cluster://:{node.password}@127.0.0.1:2,127.0.0.1:{node.port}"
-    alerts = PublishedAlerts(RedisSettings.from_url(url), "orders|json", print)
+    alerts = alerts_of_orders(url)
     try:
         alerts.listen(1.0)
         numbers = partial(node.ask, "PUBSUB", "NUMSUB", "dq:alerts:0")
@@ -102,7 +108,7 @@ def test_a_note_that_is_lost_with_its_line_is_sent_again(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
-    alerts = PublishedAlerts(RedisSettings.from_url(redis_server.url(8)), "orders|json", print)
+    alerts = alerts_of_orders(redis_server.url(8))
     notes: list[bytes] = []
     with redis_server.client() as client, client.pubsub(ignore_subscribe_messages=True) as hearing:
         hearing.subscribe("dq:alerts:8")
@@ -115,7 +121,7 @@ def test_a_note_that_is_lost_with_its_line_is_sent_again(
         try:
             for number in range(3):
                 alerts.notify(number)
-                alerts.notify_answered([f"key {number}"])
+                alerts.notify(Answered(f"key {number}"))
                 wait_until(partial(is_heard, b" %d orders|json" % number), "the due time is heard")
                 wait_until(partial(is_heard, b"orders|jsonkey %d" % number), "the key is heard")
                 redis_server.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")

@@ -11,7 +11,7 @@ from duequeue import Message
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.redis.mailbox import SharedLines
+from duequeue.stores.redis.mailbox import IN_OUR_PLACE, ListenersWire, RedisMailbox
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer
 from tests.race.consumer_parts import offer
@@ -185,14 +185,15 @@ def test_a_wake_up_that_is_lost_with_its_line_is_sent_again(
     redis_server: RedisServer, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("duequeue.process.line.RETRY_EVERY", 0.01)
-    settings, lines = RedisSettings.from_url(redis_url), SharedLines()
+    settings, box = RedisSettings.from_url(redis_url), RedisMailbox()
+    wire = ListenersWire(settings, box.waits)
     ask = partial(redis_server.ask, database=settings.database)
-    lines.add(KIND, print)
+    box.join(KIND, print)
     try:
         for _ in range(3):
             ask("SADD", LISTENERS, "dq:wake:other")
-            lines.pass_on(settings, KIND)
+            box.note(wire, KIND, IN_OUR_PLACE)
             until(lambda: ask("SCARD", LISTENERS) == 0)  # it was taken out
             ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     finally:
-        lines.remove(settings, KIND, print)
+        box.leave(wire, KIND, print)

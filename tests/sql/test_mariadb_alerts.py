@@ -11,8 +11,9 @@ from pymysql.cursors import Cursor
 from duequeue.contract.phrases import PATIENCE
 from duequeue.contract.stage import until
 from duequeue.process import line as line_of_any
+from duequeue.stores.mailbox import Mailbox, MailboxAlerts
 from duequeue.stores.sql.mariadb import alerts
-from duequeue.stores.sql.mariadb.alerts import MariadbAlerts, SharedLines, lock_names
+from duequeue.stores.sql.mariadb.alerts import MariadbWire, lock_names
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
 from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
@@ -58,14 +59,15 @@ def cursor(ready_mariadb: str) -> Iterator[Cursor]:
 
 
 @contextmanager
-def waiting(url: str, kind: str, bells: Bells) -> Iterator[MariadbAlerts]:
+def waiting(url: str, kind: str, bells: Bells) -> Iterator[MailboxAlerts]:
     """A queue that waits for messages, and notes when it is to look for them."""
-    place = MariadbAlerts(MariadbSettings.from_url(url), kind, lambda _: bells.put(kind))
+    wire = MariadbWire(MariadbSettings.from_url(url))
+    queue = MailboxAlerts(wire, kind, lambda _: bells.put(kind))
     try:
-        place.listen(1)
-        yield place
+        queue.listen(1)
+        yield queue
     finally:
-        place.close()
+        queue.close()
 
 
 def locks_of(url: str, kind: str) -> list[str]:
@@ -130,31 +132,31 @@ def test_a_wake_up_that_could_not_be_sent_is_sent_on_the_next_connection(
 ) -> None:
     monkeypatch.setattr(alerts, "SLEEP_SECONDS", 10 * PATIENCE)  # only a wake-up ends it
     monkeypatch.setattr(line_of_any, "RETRY_EVERY", 0.001)
-    settings, bells = MariadbSettings.from_url(ready_mariadb), Bells()
-    with lines_of("orders", bells) as here, lines_of("orders", bells) as there:
-        there.listen(settings, "orders")
+    wire, bells = MariadbWire(MariadbSettings.from_url(ready_mariadb)), Bells()
+    with mailbox_of(wire, bells) as here, mailbox_of(wire, bells) as there:
+        there.listen(wire, "orders")
         assert bells.get(timeout=PATIENCE)
         until(lambda: rows(cursor, ASLEEP) != [])
-        here.notify(settings, "orders")
+        here.note(wire, "orders", 0)
         assert bells.get(timeout=PATIENCE)
         until(lambda: rows(cursor, ASLEEP) != [])
         until(lambda: rows(cursor, IDLE) != [])
         ((sender,),) = rows(cursor, IDLE)
         cursor.execute(f"KILL {sender}")
         until(lambda: rows(cursor, IDLE) == [])
-        here.notify(settings, "orders")
+        here.note(wire, "orders", 0)
         assert bells.get(timeout=PATIENCE)
 
 
 @contextmanager
-def lines_of(kind: str, bells: Bells) -> Iterator[SharedLines]:
-    """The lines of a process with one queue."""
-    lines, on_alert = SharedLines(), lambda _: bells.put(kind)
-    lines.add(kind, on_alert)
+def mailbox_of(wire: MariadbWire, bells: Bells) -> Iterator[Mailbox[MariadbConnection]]:
+    """The mailbox of a process with one queue."""
+    box, on_alert = Mailbox[MariadbConnection](), lambda _: bells.put("orders")
+    box.join("orders", on_alert)
     try:
-        yield lines
+        yield box
     finally:
-        lines.remove(kind, on_alert)
+        box.leave(wire, "orders", on_alert)
 
 
 def rows(cursor: Cursor, look: str) -> list[Any]:

@@ -10,8 +10,11 @@ import pytest
 from duequeue.contract.logs import messages_of
 from duequeue.contract.phrases import PATIENCE
 from duequeue.contract.stage import until
+from duequeue.port.alerts import Answered
 from duequeue.process import line as line_of_any
-from duequeue.stores.sql.postgres.alerts import Line, PostgresAlerts
+from duequeue.process.line import Line
+from duequeue.stores.mailbox import MailboxAlerts, open_line
+from duequeue.stores.sql.postgres.alerts import PostgresWire
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 CUT_THE_SENDER = """
@@ -29,11 +32,15 @@ def listener(ready_database: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def one_queue(ready_database: str) -> Iterator[PostgresAlerts]:
-    """A queue on the shared lines."""
-    place = PostgresAlerts(PostgresSettings(ready_database), "orders|json", lambda _: None)
-    yield place
-    place.close()
+def one_queue(ready_database: str) -> Iterator[MailboxAlerts]:
+    """A queue on the mailbox of this process."""
+    queue = alerts_of_orders(ready_database)
+    yield queue
+    queue.close()
+
+
+def alerts_of_orders(url: str) -> MailboxAlerts:
+    return MailboxAlerts(PostgresWire(PostgresSettings(url)), "orders|json", lambda _: None)
 
 
 def lines() -> set[threading.Thread]:
@@ -47,24 +54,24 @@ def heard(listener: psycopg.Connection) -> str:
 
 def test_a_queue_that_is_closed_listens_no_more(ready_database: str) -> None:
     of_others = lines()
-    place = PostgresAlerts(PostgresSettings(ready_database), "orders|json", lambda _: None)
-    place.listen(1)
+    queue = alerts_of_orders(ready_database)
+    queue.listen(1)
     (line,) = lines() - of_others
-    place.close()
+    queue.close()
     until(lambda: not line.is_alive())
-    place.listen(1)  # as a poll does that was under way
+    queue.listen(1)  # as a poll does that was under way
     assert lines() <= of_others
 
 
 @pytest.mark.parametrize(
     "tell",
-    [PostgresAlerts.notify, lambda queue, number: queue.notify_answered([f"key {number}"])],
+    [MailboxAlerts.notify, lambda queue, number: queue.notify(Answered(f"key {number}"))],
     ids=["a message", "a response"],
 )
 def test_what_could_not_be_told_is_told_on_the_next_connection(
-    one_queue: PostgresAlerts,
+    one_queue: MailboxAlerts,
     listener: psycopg.Connection,
-    tell: Callable[[PostgresAlerts, int], None],
+    tell: Callable[[MailboxAlerts, int], None],
 ) -> None:
     tell(one_queue, 1111)
     assert "1111" in heard(listener)
@@ -86,7 +93,7 @@ def test_a_line_that_stays_broken_says_so_once_and_is_opened_again(
             raise tries[-1]
         return connects(conninfo, **options)
 
-    def work(line: Line, _: psycopg.Connection) -> None:
+    def work(line: Line[psycopg.Connection], _: psycopg.Connection) -> None:
         if not tries:
             tries.append(UnicodeError("what was that"))
             raise tries[-1]
@@ -95,7 +102,7 @@ def test_a_line_that_stays_broken_says_so_once_and_is_opened_again(
 
     monkeypatch.setattr(psycopg, "connect", connect)
     with caplog.at_level("INFO", "duequeue.postgres"):
-        line = Line(settings, work)
+        line = open_line(PostgresWire(settings), work)
         until(lambda: len(messages_of("duequeue.postgres", caplog)) == 2)
         line.close()
     assert len(tries) == 9

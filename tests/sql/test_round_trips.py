@@ -10,7 +10,7 @@ import pytest
 from duequeue import ManualClock, Message
 from duequeue.contract.faces import DeliveryFace, Face, QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, PATIENCE
-from duequeue.stores.sql.postgres import alerts
+from duequeue.stores import mailbox
 from tests.sql.wire import Traffic, Wire
 
 ONCE = Traffic(statements=1, round_trips=1, transactions=1)
@@ -133,7 +133,7 @@ def test_an_answer_crosses_once(
     statements: int,
 ) -> None:
     """It crosses once for blocking queues; the first one also clears away what has expired."""
-    monkeypatch.setattr(alerts, "SEND_EVERY", 0.0)  # so that each of them notifies
+    monkeypatch.setattr(mailbox, "SEND_EVERY", 0.0)  # so that each of them notifies
     queue.offer_batch(batch(100 * LAPS))
     clock.advance(DAY)
     claims = [queue.try_poll_many(100) for _ in range(LAPS)]

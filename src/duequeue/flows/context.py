@@ -14,7 +14,7 @@ from duequeue.events.events import Events
 from duequeue.flows.cleaning import Cleaning
 from duequeue.flows.group_commit import GroupCommit
 from duequeue.message import BurialNotice
-from duequeue.port.alerts import Alerts
+from duequeue.port.alerts import Alerts, Answered
 from duequeue.port.store import ANONYMOUS_SENDER, KEEP, LONGEST_CALL, Operation, Steps, Store
 from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
@@ -132,7 +132,8 @@ class Context(Generic[T]):
         if keys:
             self.awaited.ring(keys)
             if sender is None and self.alerts is not None:
-                self.alerts.notify_answered(keys)
+                for key in keys:
+                    self.alerts.notify(Answered(key))
 
     def close(self) -> None:
         """Wake those who wait, and stop listening to other processes."""

@@ -118,7 +118,7 @@ def _look_until(
         if pause is None:
             return None
         if context.alerts is not None:
-            context.alerts.listen_for_answers(pause)
+            context.alerts.listen(pause, for_answers=True)
         yield Listen(bell, heard, next_look, pause)
 
 

@@ -3,9 +3,9 @@
 A wake-up is a hint. If one is lost, the regular look every `poll_interval` finds the message.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 
 class Answered(NamedTuple):
@@ -20,54 +20,30 @@ Alert: TypeAlias = int | Answered | None
 OnAlert: TypeAlias = Callable[[Alert], None]
 
 
-class Alerts(Protocol):
-    """Wakes the other processes that wait on the same queue, and is woken by them."""
+class Alerts:
+    """Wakes the other processes that wait on the same queue, and is woken by them.
+
+    These methods are enough for a store that no other process can reach; others override them.
+    """
+
+    # Opens a block in which a poll looks and waits; None if nobody need know. Never blocks.
+    waiting: Callable[[], AbstractContextManager[None]] | None = None
 
     def sender(self) -> str | None:
         """Return the name under which an offer or answer notifies the others with its own commit.
 
-        None means that it must not do so, and that `notify` or `notify_answered` follows instead.
+        None means that it must not do so, and that `notify` follows instead.
         """
+        return None
 
-    def notify(self, due_at: int) -> None:
-        """Notify the others, soon, of a message committed for `due_at`. Never blocks."""
+    def notify(self, alert: int | Answered) -> None:
+        """Notify the others, soon, of a committed message or response. Never blocks."""
 
-    def notify_answered(self, keys: Sequence[str]) -> None:
-        """Notify the others, soon, of the committed responses of keys. Never blocks."""
+    def listen(self, seconds: float, *, for_answers: bool = False) -> None:
+        """Receive the others' wake-ups for at least that long from now on. Never blocks.
 
-    @property
-    def waiting(self) -> Callable[[], AbstractContextManager[None]] | None:
-        """Opens a block in which a poll looks and waits; None if nobody need know. Never blocks."""
-
-    def listen(self, seconds: float) -> None:
-        """Receive the others' wake-ups for at least that long from now on. Never blocks."""
-
-    def listen_for_answers(self, seconds: float) -> None:
-        """Receive the others' news of responses for at least that long. Never blocks."""
+        Who waits for answers wants to know of responses, and others of messages.
+        """
 
     def close(self) -> None:
         """Send the notifications that are still due, and stop listening."""
-
-
-class NoAlerts:
-    """The alerts of a store that no other process can reach."""
-
-    waiting = None  # nobody else offers
-
-    def sender(self) -> None:
-        """Return None."""
-
-    def notify(self, due_at: int) -> None:
-        """Ignore it, because nobody else waits."""
-
-    def notify_answered(self, keys: Sequence[str]) -> None:
-        """Ignore it, because nobody else waits."""
-
-    def listen(self, seconds: float) -> None:
-        """Ignore it, because nobody else offers."""
-
-    def listen_for_answers(self, seconds: float) -> None:
-        """Ignore it, because nobody else answers."""
-
-    def close(self) -> None:
-        """Do nothing."""

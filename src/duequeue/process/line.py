@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from duequeue.process.contact import contact_with
 
@@ -18,25 +18,42 @@ ANSWER_WITHIN = 10.0
 C = TypeVar("C")
 
 
+class FarEnd(Protocol):
+    """The server that a line leads to."""
+
+    @property
+    def place(self) -> str:
+        """The place of the store that is there."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, for people to read, without secrets."""
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Where an outage of the line is logged."""
+
+    def clean(self, text: str) -> str:
+        """Remove the secrets from a driver's message."""
+
+
 class Line(Generic[C]):
     """A thread with a connection of its own, which it opens again whenever it is lost."""
 
     def __init__(
         self,
-        place: str,
-        address: str,
-        logger: logging.Logger,
+        far_end: FarEnd,
         connect: Callable[[], AbstractContextManager[C]],
-        work: Callable[[Any, C], None],
+        work: Callable[["Line[C]", C], None],
     ) -> None:
-        self._address = address
-        self._logger = logger
+        self._far_end = far_end
         self._connect = connect
         self._work = work
-        self._contact = contact_with(place, address)
+        self._contact = contact_with(far_end.place, far_end.address)
         self._failures = 0
         self._warned = False
         self.connection: C | None = None
+        self.is_working = False
         self.closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="duequeue-alerts", daemon=True)
         self._thread.start()
@@ -49,12 +66,10 @@ class Line(Generic[C]):
     def works(self) -> None:
         """Note that the line can do its work."""
         if self._warned:
-            self._logger.info("%s: wake-ups between processes work again", self._address)
+            words = "%s: wake-ups between processes work again"
+            self._far_end.logger.info(words, self._far_end.address)
         self._failures, self._warned = 0, False
-
-    def clean(self, text: str) -> str:
-        """Remove the secrets from a driver's message."""
-        return text
+        self.is_working = True
 
     def _run(self) -> None:
         while True:
@@ -64,7 +79,7 @@ class Line(Generic[C]):
                     self._work(self, connection)
             except Exception as error:  # noqa: BLE001 - after any error the line is opened again
                 self._failed(error)
-            self.connection = None
+            self.connection, self.is_working = None, False
             if self.closed.wait(RETRY_EVERY):
                 return
 
@@ -74,9 +89,9 @@ class Line(Generic[C]):
         silent = self._failures < SILENT_FAILURES or self._contact.is_lost or self.closed.is_set()
         if not (silent or self._warned):
             self._warned = True
-            self._logger.warning(
+            self._far_end.logger.warning(
                 "%s: wake-ups between processes do not work; messages are found by polling until "
                 "they do: %s",
-                self._address,
-                " ".join(self.clean(str(error)).split()),
+                self._far_end.address,
+                " ".join(self._far_end.clean(str(error)).split()),
             )

@@ -107,7 +107,7 @@ class WakeUps:
             if alerts.waiting is not None:
                 polling.enter_context(alerts.waiting())
             alerts.listen(seconds)
-            alerts.listen_for_answers(seconds)
+            alerts.listen(seconds, for_answers=True)
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from time import monotonic
@@ -11,7 +10,7 @@ import msgspec
 
 from duequeue.backoff import jittered
 from duequeue.errors import StoreError, StoreUnavailable
-from duequeue.port.alerts import Answered, OnAlert
+from duequeue.port.alerts import Alerts, Answered, OnAlert
 from duequeue.port.remote import WakeUp, WakeUpCall, encode
 from duequeue.process.contact import one_line
 from duequeue.process.sockets import end_connection
@@ -33,10 +32,11 @@ LONGEST_PAUSE = 2.0
 _decode = msgspec.msgpack.Decoder(WakeUp).decode
 
 
-class HttpAlerts:
-    """Waits at the server, on a thread of its own, while somebody listens."""
+class HttpAlerts(Alerts):
+    """Waits at the server, on a thread of its own, while somebody listens.
 
-    waiting = None  # a wake-up goes to everybody
+    The server wakes the others.
+    """
 
     def __init__(self, address: ServerAddress, call: WakeUpCall, on_alert: OnAlert) -> None:
         self._address = address
@@ -53,17 +53,7 @@ class HttpAlerts:
         """Return the name of this client, since the server wakes the others with each offer."""
         return self._call.sender
 
-    def notify(self, due_at: int) -> None:
-        """Do nothing, because the server does it."""
-
-    def notify_answered(self, keys: Sequence[str]) -> None:
-        """Do nothing, because the server does it."""
-
-    def listen_for_answers(self, seconds: float) -> None:
-        """Wait at the server as for messages."""
-        self.listen(seconds)
-
-    def listen(self, seconds: float) -> None:
+    def listen(self, seconds: float, *, for_answers: bool = False) -> None:  # noqa: ARG002 - it asks for everything
         """Wait at the server for a while longer."""
         with self._lock:
             self._until = max(self._until, monotonic() + seconds + LINGER)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from duequeue.drive.steps import at_once, drive
 from duequeue.errors import InvalidArgument, InvalidType
-from duequeue.port.alerts import Alerts, NoAlerts, OnAlert
+from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Operation, Session, Store
 from duequeue.process.shared import Shared
@@ -99,7 +99,7 @@ class MemoryBackend:
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the port's signature
         """Return alerts that do nothing, because no other process can see this."""
-        return NoAlerts()
+        return Alerts()
 
     @at_once
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool, history: bool) -> Store:  # noqa: ARG002 - the port's signature

@@ -1,48 +1,33 @@
-"""One queue on the lines that its process shares; see `port.alerts.Alerts`."""
+"""One queue on the mailbox that its process shares; see `port.alerts.Alerts`."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
-from duequeue.port.alerts import OnAlert
-from duequeue.stores.redis.mailbox import shared_lines
+from duequeue.port.alerts import Answered, OnAlert
+from duequeue.stores.mailbox import MailboxAlerts
+from duequeue.stores.redis.mailbox import IN_OUR_PLACE, ListenersWire, shared_mailboxes
 from duequeue.stores.redis_client.settings import RedisSettings
 
 
-class RedisAlerts:
+class RedisAlerts(MailboxAlerts):
     """Wakes the processes that wait on the same queue, one for each message."""
 
     def __init__(self, settings: RedisSettings, kind: str, on_alert: OnAlert) -> None:
-        self._settings = settings
-        self._kind = kind
-        self._on_alert = on_alert
-        self._lines = shared_lines.get(settings.place)
-        self._lines.add(kind, on_alert)
+        self._mailbox = shared_mailboxes.get(settings.place)
+        wire = ListenersWire(settings, self._mailbox.waits)
+        super().__init__(wire, kind, on_alert, self._mailbox)
+        self.waiting = self._wait
 
     def sender(self) -> str:
         """Let every offer wake somebody in its own script."""
-        return self._lines.sender(self._kind)
+        return self._mailbox.sender(self._kind)
 
-    def notify(self, due_at: int) -> None:
-        """Wake one process soon."""
-        self._lines.notify(self._settings, self._kind, due_at)
+    def notify(self, alert: int | Answered) -> None:
+        """Wake one process soon; the script that answers wakes the others itself."""
+        if not isinstance(alert, Answered):
+            super().notify(alert)
 
-    def notify_answered(self, keys: Sequence[str]) -> None:
-        """Do nothing, because the script that answers wakes the others."""
-
-    def listen_for_answers(self, seconds: float) -> None:  # noqa: ARG002 - until the queue is closed
-        """Keep the line open on which this process is woken for responses."""
-        self._lines.listen_for_answers(self._settings, self._kind)
-
-    def waiting(self) -> AbstractContextManager[None]:
+    def _wait(self) -> AbstractContextManager[None]:
         """Return a block in which a poll waits, so offers of this process wake no other one."""
-        pass_on = partial(self._lines.pass_on, self._settings, self._kind)
-        return self._lines.waits.block(self._kind, pass_on)
-
-    def listen(self, seconds: float) -> None:  # noqa: ARG002 - until the queue is closed
-        """Keep the line open on which this process is woken."""
-        self._lines.listen(self._settings, self._kind)
-
-    def close(self) -> None:
-        """Leave the shared lines."""
-        self._lines.remove(self._settings, self._kind, self._on_alert)
+        pass_on = partial(self._mailbox.note, self._wire, self._kind, IN_OUR_PLACE)
+        return self._mailbox.waits.block(self._kind, pass_on)

@@ -13,7 +13,7 @@ from duequeue.stores.redis.calling import Caller
 from duequeue.stores.redis.commands import Script
 from duequeue.stores.redis.history_table import RedisHistoryTable
 from duequeue.stores.redis.keys import KINDS
-from duequeue.stores.redis.mailbox import shared_lines
+from duequeue.stores.redis.mailbox import shared_mailboxes
 from duequeue.stores.redis.opening import open_kind, open_shards
 from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis.session import RedisSession
@@ -29,7 +29,7 @@ class RedisBackend:
 
     def __init__(self, url: str) -> None:
         self._settings = RedisSettings.from_url(url)
-        self._lines = shared_lines.get(self.place)
+        self._mailbox = shared_mailboxes.get(self.place)
 
     @property
     def address(self) -> str:
@@ -81,9 +81,9 @@ class RedisBackend:
         """Add the kind to the kinds of the database, if its server keeps its data."""
         if self._settings.shards > 1 and not history:
             callers, number = yield from open_shards(self._settings, kind)
-            return ShardedStore([RedisStore(each, number, self._lines) for each in callers])
+            return ShardedStore([RedisStore(each, number, self._mailbox) for each in callers])
         caller, number = yield from open_kind(self._settings, kind, history=history)
-        return RedisStore(caller, number, self._lines)
+        return RedisStore(caller, number, self._mailbox)
 
     def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
         """Ask for the kinds, and for the sizes of those with this name if there are several."""

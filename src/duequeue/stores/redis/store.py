@@ -46,7 +46,7 @@ from duequeue.stores.redis.commands import Script, Undo, Word
 from duequeue.stores.redis.cron_table import RedisCronTable
 from duequeue.stores.redis.history import RedisHistory
 from duequeue.stores.redis.listing import listed
-from duequeue.stores.redis.mailbox import SharedLines
+from duequeue.stores.redis.mailbox import RedisMailbox
 from duequeue.stores.redis.packing import NOTHING, burial, claimed, response, stored
 
 OUTCOMES = {
@@ -64,10 +64,10 @@ _words_of = itemgetter(1)
 class RedisStore:
     """Every operation of a store, as scripts."""
 
-    def __init__(self, caller: Caller, kind_number: int, lines: SharedLines) -> None:
+    def __init__(self, caller: Caller, kind_number: int, mailbox: RedisMailbox) -> None:
         self._caller = caller
         self._kind_number = kind_number
-        self._lines = lines
+        self._mailbox = mailbox
         self.cron = RedisCronTable(caller)
         self.burials = RedisBurials(caller)
         self._history = RedisHistory(caller)
@@ -106,8 +106,8 @@ class RedisStore:
         taken_out = False
         token -= losses_of(token)  # an older client draws tokens that end in any digit
         lease = Lease(0, token, now, "")
-        channel = self._lines.channel_for(self._caller.kind)
-        was_owed = channel != "" and self._lines.waits.look(self._caller.kind)
+        channel = self._mailbox.channel_for(self._caller.kind)
+        was_owed = channel != "" and self._mailbox.waits.look(self._caller.kind)
         while len(found) < limit:
             most = min(limit - len(found), MOST_AT_ONCE)
             kind, others = self._caller.kind, int(leaves_others)
@@ -116,7 +116,7 @@ class RedisStore:
                 reply = yield from self._caller.until_done("claim", words)
             except BaseException as error:
                 if was_owed:
-                    self._lines.waits.wake(self._caller.kind)
+                    self._mailbox.waits.wake(self._caller.kind)
                 if isinstance(error, CancelledError):
                     yield Undo([self.undo_claim(until, token)])
                 raise
@@ -130,7 +130,7 @@ class RedisStore:
             if len(reply) < 4 * most:
                 break
         if taken_out:
-            self._lines.enter_again(self._caller.kind)
+            self._mailbox.enter_again(self._caller.kind)
         return found
 
     def undo_claim(self, until: int, token: int) -> Script:
@@ -139,8 +139,8 @@ class RedisStore:
         Otherwise, they would wait for the lease to end.
         """
         kind = self._caller.kind
-        if self._lines.channel_for(kind):
-            self._lines.enter_again(kind)
+        if self._mailbox.channel_for(kind):
+            self._mailbox.enter_again(kind)
         return self._caller.script("undo_claim", (token, until, kind))
 
     def due_times(self, limit: int, now: int) -> Steps[list[int]]:
@@ -190,7 +190,7 @@ class RedisStore:
 
     def response(self, key: str, now: int) -> Steps[ResponseLook]:
         """Look up the message and the response; if there is none, wait for wake-ups."""
-        channel = self._lines.answers_channel_for(self._caller.kind)
+        channel = self._mailbox.channel_for(self._caller.kind, for_answers=True)
         found = yield self._caller.script("response", (key, now, channel))
         if isinstance(found, int):
             return ResponseLook(is_pending=found == 1)
@@ -271,13 +271,13 @@ class RedisStore:
 
     def earliest_due(self, now: int) -> Steps[int | None]:
         """Look at the front of the messages that wait."""
-        channel = self._lines.channel_for(self._caller.kind)
-        was_owed = channel != "" and self._lines.waits.look(self._caller.kind)
+        channel = self._mailbox.channel_for(self._caller.kind)
+        was_owed = channel != "" and self._mailbox.waits.look(self._caller.kind)
         try:
             return _instant((yield from self._caller.until_done("earliest_due", (now, channel))))
         except BaseException:
             if was_owed:
-                self._lines.waits.wake(self._caller.kind)
+                self._mailbox.waits.wake(self._caller.kind)
             raise
 
     def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:

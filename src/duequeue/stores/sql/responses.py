@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterable, Sequence
 
+from duequeue.port.alerts import Answered
 from duequeue.port.store import ResponseLook, Steps, StoredResponse
 from duequeue.stores.sql.commands import Execute, Query, QueryEach, Row
 from duequeue.stores.sql.settling import BY_FUNCTION
-from duequeue.stores.wakeup_note import AnsweredNote
+from duequeue.stores.wakeup_note import Note
 
 # Expired responses are deleted once for this many that are written, and at most twice as many at a
 # time. So they cannot pile up, and nothing else has to look for them.
@@ -69,5 +70,5 @@ class SqlResponses:
         """Return the query that notifies other processes, if there is a sender."""
         if sender is None:
             return []
-        notes = [(str(AnsweredNote(sender, self._kind_name, key)),) for key in keys]
+        notes = [(str(Note(sender, Answered(key), self._kind_name)),) for key in keys]
         return [QueryEach("notify_answered", {}, ("note",), notes)]

@@ -7,7 +7,7 @@ from duequeue.stores.redis.bulk.offers import RedisStage
 from duequeue.stores.redis.bulk.snapshots import RedisSnapshots
 from duequeue.stores.redis.bulk.streams import RedisStreams
 from duequeue.stores.redis.calling import Caller
-from duequeue.stores.redis.mailbox import shared_lines
+from duequeue.stores.redis.mailbox import shared_mailboxes
 from duequeue.stores.redis.opening import open_kind
 from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.store import RedisStore
@@ -36,7 +36,7 @@ class BulkRedisBackend:
             raise InvalidArgument(
                 "url", "has shards, but a queue that is divided into shards takes no whole batches"
             )
-        self._lines = shared_lines.get(self._settings.place)
+        self._mailbox = shared_mailboxes.get(self._settings.place)
 
     def bulk_session(self) -> Session:
         """Use the connections that this process shares."""
@@ -45,7 +45,7 @@ class BulkRedisBackend:
     def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[RedisBulk]:  # noqa: ARG002 - there is no schema
         """Open the bulk store of one kind."""
         caller, number = yield from open_kind(self._settings, kind, history=history)
-        return RedisBulk(caller, number, RedisStore(caller, number, self._lines))
+        return RedisBulk(caller, number, RedisStore(caller, number, self._mailbox))
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Read the hash of messages."""

@@ -1,20 +1,22 @@
 """`mariadb://user:password@host:port/database`, through PyMySQL and asyncmy."""
 
 from dataclasses import replace
+from typing import Any
 
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
+from duequeue.stores.mailbox import MailboxAlerts, Wire
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.mariadb import examining
-from duequeue.stores.sql.mariadb.alerts import MariadbAlerts
+from duequeue.stores.sql.mariadb.alerts import MariadbWire
 from duequeue.stores.sql.mariadb.borrowed import BorrowedMariadbSession
 from duequeue.stores.sql.mariadb.borrowed_async import BorrowedAsyncMariadbSession
 from duequeue.stores.sql.mariadb.home import AsyncHome, Home
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.published_alerts import published_alerts
+from duequeue.stores.sql.published_alerts import published_wire
 
 
 class MariadbBackend(SqlBackend):
@@ -24,7 +26,8 @@ class MariadbBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = MariadbSettings.from_url(url)
-        self._published_alerts = published_alerts(self._settings.alerts)
+        published = published_wire(self._settings.alerts)
+        self._wire: Wire[Any] = published or MariadbWire(self._settings)
         self._home: Home | None = None
         self._async_home: AsyncHome | None = None
 
@@ -69,9 +72,7 @@ class MariadbBackend(SqlBackend):
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
         """Use named locks and KILL QUERY, or Redis if the URL names one."""
-        if self._published_alerts is not None:
-            return self._published_alerts(kind, on_alert)
-        return MariadbAlerts(self._settings, kind, on_alert)
+        return MailboxAlerts(self._wire, kind, on_alert)
 
     def read_only_session(self) -> Session:
         """Use a pool of connections, since connecting changes nothing."""

@@ -1,14 +1,16 @@
 """`postgresql://user:password@host:port/database`, through psycopg 3."""
 
 from dataclasses import replace
+from typing import Any
 
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
+from duequeue.stores.mailbox import MailboxAlerts, Wire
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.postgres import examining
-from duequeue.stores.sql.postgres.alerts import PostgresAlerts
+from duequeue.stores.sql.postgres.alerts import PostgresWire
 from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
 from duequeue.stores.sql.postgres.borrowed_async import BorrowedAsyncPostgresSession
 from duequeue.stores.sql.postgres.home import AsyncHome, Home
@@ -16,7 +18,7 @@ from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.published_alerts import published_alerts
+from duequeue.stores.sql.published_alerts import published_wire
 from duequeue.stores.sql.store import SqlStore
 
 
@@ -27,7 +29,9 @@ class PostgresBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
-        self._published_alerts = published_alerts(self._settings.alerts)
+        self._wire: Wire[Any] = published_wire(self._settings.alerts) or PostgresWire(
+            self._settings
+        )
         self._home: Home | None = None
         self._async_home: AsyncHome | None = None
 
@@ -76,9 +80,7 @@ class PostgresBackend(SqlBackend):
 
     def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
         """Use LISTEN and NOTIFY, or Redis if the URL names one."""
-        if self._published_alerts is not None:
-            return self._published_alerts(kind, on_alert)
-        return PostgresAlerts(self._settings, kind, on_alert)
+        return MailboxAlerts(self._wire, kind, on_alert)
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool

@@ -1,12 +1,14 @@
-"""Another process's commit shows in SQLite's `data_version`, which is cheap to read."""
+"""Another process's commit shows in SQLite's `data_version`, which is cheap to read.
+
+So a commit itself notifies the other processes, and nothing has to be sent.
+"""
 
 import logging
 import threading
-from collections.abc import Sequence
 from time import monotonic
 
 from duequeue.errors import QueueClosed, StoreError
-from duequeue.port.alerts import OnAlert
+from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.process.contact import one_line
 from duequeue.stores.sql.sqlite.session import SqliteSession
 
@@ -18,15 +20,13 @@ LOOK_EVERY = 0.005
 LINGER = 5.0
 
 
-class FileAlerts:
+class FileAlerts(Alerts):
     """Watches the file, on a thread of its own, while somebody listens.
 
     It reads the version on the very connection that writes, because only there are the queue's
     own commits left out. While that connection is busy, the watching thread waits for it; but a
     woken consumer would have to wait for it as well.
     """
-
-    waiting = None  # a wake-up goes to everybody
 
     def __init__(self, session: SqliteSession, on_alert: OnAlert) -> None:
         self._session = session
@@ -37,26 +37,13 @@ class FileAlerts:
         self._until = 0.0
         self._seen: object = None
 
-    def sender(self) -> None:
-        """Return None, because the commit itself notifies the other processes."""
-
-    def notify(self, due_at: int) -> None:
-        """Do nothing, because the commit itself notifies the other processes."""
-
-    def notify_answered(self, keys: Sequence[str]) -> None:
-        """Do nothing, because the commit itself notifies the other processes."""
-
-    def listen(self, seconds: float) -> None:
+    def listen(self, seconds: float, *, for_answers: bool = False) -> None:  # noqa: ARG002 - every commit shows
         """Watch for a while longer."""
         with self._lock:
             self._until = max(self._until, monotonic() + seconds + LINGER)
             if not self._watching and not self._closed.is_set():
                 self._watching = True
                 threading.Thread(target=self._watch, name="duequeue-watch", daemon=True).start()
-
-    def listen_for_answers(self, seconds: float) -> None:
-        """Listen as for messages."""
-        self.listen(seconds)
 
     def close(self) -> None:
         """Stop watching."""
