@@ -103,7 +103,7 @@ STORE_BUGS = (
     ),
     Bug(
         "a claim from several shards keeps what is beyond its limit",
-        "stores/redis/sharded.py",
+        "stores/sharded.py",
         "            yield from self.give_back([each.lease for each in claimed[limit:]])\n",
         "            pass\n",
         "tests/redis/test_shards.py",

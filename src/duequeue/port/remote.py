@@ -113,7 +113,9 @@ class Operation(NamedTuple):
 
     def call(self, method: Callable[..., T], arguments: tuple[Any, ...]) -> T:
         """Call a method with arguments that came over the network."""
-        return method(**dict(zip(self.signature.parameters, arguments, strict=True)))
+        each = zip(self.signature.parameters.values(), arguments, strict=True)
+        named = {about.name: value for about, value in each if about.kind is about.KEYWORD_ONLY}
+        return method(*arguments[: len(arguments) - len(named)], **named)
 
 
 def _operation(method: Callable[..., Any], result: Any = None) -> Operation:

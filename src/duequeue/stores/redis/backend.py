@@ -18,10 +18,10 @@ from duequeue.stores.redis.opening import open_kind, open_shards
 from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.session_async import AsyncRedisSession
-from duequeue.stores.redis.sharded import ShardedStore
 from duequeue.stores.redis.shards import shards_of
 from duequeue.stores.redis.store import RedisStore
 from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.sharded import ShardedStore
 
 
 class RedisBackend:

@@ -36,16 +36,4 @@ class Question(NamedTuple):
     words: tuple[Any, ...]
 
 
-class Together(NamedTuple):
-    """Run scripts side by side, each by itself; the reply is the list of their replies."""
-
-    scripts: Sequence[Script]
-
-
-class Undo(NamedTuple):
-    """Run scripts for a task that was cancelled, if that is possible soon; there is no reply."""
-
-    scripts: Sequence[Script]
-
-
 LOAD = ("SCRIPT", "LOAD")

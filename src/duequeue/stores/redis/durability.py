@@ -9,9 +9,10 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as LostConnection
 
-from duequeue.stores.redis.commands import Question, Script, Together
+from duequeue.stores.redis.commands import Question, Script
 from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
+from duequeue.stores.side_by_side import Together
 
 # A change that is not confirmed within these seconds counts as failed.
 CONFIRM_WITHIN = 5.0
@@ -26,7 +27,7 @@ def slots_to_confirm(command: Script | Together | Question) -> list[bytes]:
     """Return a key of each slot in which a command has changed something that must last."""
     if isinstance(command, Question):
         return []
-    scripts = command.scripts if isinstance(command, Together) else (command,)
+    scripts = command.commands if isinstance(command, Together) else (command,)
     found = {script.slot_key for script in scripts if script.code.lasting}
     return sorted(found)
 

@@ -10,7 +10,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
-from duequeue.stores.redis.commands import LOAD, Question, Script, Together
+from duequeue.stores.redis.commands import LOAD, Question, Script
 from duequeue.stores.redis.durability import (
     barrier,
     looks_before_waits,
@@ -22,6 +22,7 @@ from duequeue.stores.redis.errors import leaves_it_usable, no_answer, translate
 from duequeue.stores.redis.pool import shared_pool
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN, Connection
 from duequeue.stores.redis_client.settings import Durable, RedisSettings
+from duequeue.stores.side_by_side import Together
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class RedisSession:
             connection.send_command(*command.words)
             return _read(connection, ends_at)
         if isinstance(command, Together):
-            reply: object = _answer_all(connection, ends_at, command.scripts)
+            reply: object = _answer_all(connection, ends_at, command.commands)
         else:
             reply = answer(connection, ends_at, command)
         if self._durable is not Durable.NOTHING:

@@ -15,7 +15,7 @@ from duequeue.errors import QueueClosed
 from duequeue.port.store import Operation
 from duequeue.process.shared import Shared
 from duequeue.stores.redis.cluster_multiplexer import ClusterMultiplexer
-from duequeue.stores.redis.commands import LOAD, Question, Script, Together, Undo
+from duequeue.stores.redis.commands import LOAD, Question, Script
 from duequeue.stores.redis.durability import (
     barrier,
     looks_before_waits,
@@ -28,6 +28,7 @@ from duequeue.stores.redis.multiplexer import Multiplexer
 from duequeue.stores.redis_client.connecting import connect_async
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
+from duequeue.stores.side_by_side import Together, Undo
 
 T = TypeVar("T")
 
@@ -150,7 +151,7 @@ class AsyncRedisSession:
         self, ends_at: float, command: Script | Together | Undo | Question
     ) -> object:
         if isinstance(command, Undo):
-            await self._undo(command.scripts)
+            await self._undo(command.commands)
             return None
         slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else []
         left = min(ends_at - monotonic(), ANSWER_WITHIN)
@@ -201,7 +202,7 @@ async def _answer(
     if isinstance(command, Question):
         return await line.call(command.words)
     if isinstance(command, Together):
-        return await _answer_all(line, command.scripts)
+        return await _answer_all(line, command.commands)
     try:
         return await line.call(command.words)
     except NoScriptError:

@@ -42,12 +42,13 @@ from duequeue.stores.redis.calling import (
     cut_by_size,
     record_words,
 )
-from duequeue.stores.redis.commands import Script, Undo, Word
+from duequeue.stores.redis.commands import Script, Word
 from duequeue.stores.redis.cron_table import RedisCronTable
 from duequeue.stores.redis.history import RedisHistory
 from duequeue.stores.redis.listing import listed
 from duequeue.stores.redis.mailbox import RedisMailbox
 from duequeue.stores.redis.packing import NOTHING, burial, claimed, response, stored
+from duequeue.stores.side_by_side import Undo
 
 OUTCOMES = {
     ord("c"): OfferOutcome.CREATED,

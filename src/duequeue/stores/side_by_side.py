@@ -1,18 +1,29 @@
-"""Several operations of a store at once: the next script of each goes out with the others."""
+"""Several operations of stores at once: the next command of each goes out with the others."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from duequeue.port.store import Steps
-from duequeue.stores.redis.commands import Together
 
 T = TypeVar("T")
+
+
+class Together(NamedTuple):
+    """Run commands side by side, each by itself; the reply is the list of their replies."""
+
+    commands: Sequence[Any]
+
+
+class Undo(NamedTuple):
+    """Run commands for a task that was cancelled, if that is possible soon; there is no reply."""
+
+    commands: Sequence[Any]
 
 
 def side_by_side(operations: Sequence[Steps[T]]) -> Steps[list[T]]:
     """Run operations together, and return their results in order.
 
-    If one fails, the error is raised when all scripts of that round have been answered, and the
+    If one fails, the error is raised when all commands of that round have been answered, and the
     others end as well.
     """
     if len(operations) == 1:
