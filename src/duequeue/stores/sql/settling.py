@@ -41,6 +41,7 @@ class Settling:
         self._days = days
         self._borrowed = borrowed
         self.keeps_history = days is not None
+        self._ending = WITH_HISTORY if self.keeps_history else ""  # of the names of queries
 
     def borrowed(self) -> "Settling":
         """Return the same for a caller's transaction, whose end it does not see."""
@@ -56,7 +57,7 @@ class Settling:
         self, runs: Sequence[Sequence[Record]], now: int, note: str | None, *, hurried: bool
     ) -> Steps[list[list[Row]]]:
         """Offer runs of distinct keys; return for each run what changed, and whether it is new."""
-        name = self._named("offer_messages")
+        name = "offer_messages" + self._ending
         if self.by_function:
             name += BY_FUNCTION
         parameters = {
@@ -129,7 +130,7 @@ class Settling:
         one = {**self._kind, "now": now, "token": new_token()}
         refusal = {**one, "reason": DROPPED, "expires_at": now + KEEP}
         refused = QueryEach("refuse_messages", refusal, ("key",), [(key,)])
-        dropped = QueryEach(self._named("drop_message"), one, ("key",), [(key,)])
+        dropped = QueryEach("drop_message" + self._ending, one, ("key",), [(key,)])
         return len((yield from self._last_rows_of([*notes, refused, dropped], now)))
 
     def drop_all(self, now: int) -> Steps[int]:
@@ -141,7 +142,7 @@ class Settling:
 
     def drop_ticks(self, keys: Sequence[str], now: int) -> Steps[list[Row]]:
         """Delete the messages of ticks by key."""
-        name = self._named("remove_tick_messages")
+        name = "remove_tick_messages" + self._ending
         each = [(key,) for key in keys]
         return self.rows_of(QueryEach(name, {**self._kind, "now": now}, ("key",), each), now)
 
@@ -156,9 +157,6 @@ class Settling:
                 self._days.forget()  # the next try creates the day again
             raise
         return rows
-
-    def _named(self, query: str) -> str:
-        return query if self._days is None else query + WITH_HISTORY
 
     def _removal(self, leases: Iterable[Lease], now: int) -> QueryEach:
         if self._days is None:
