@@ -8,7 +8,7 @@ import psycopg
 
 from bench.contender import Contender
 from bench.reminders import PARTS, make_table, reminder_rows
-from duequeue.stores.sql.postgres.bulk.copying import encoded
+from duequeue.bulk.postgres import encoded
 
 COPY = """
     COPY duequeue_message (key, payload, due_at, asked_at, created_at, kind_id)

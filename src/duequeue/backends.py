@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from duequeue.errors import InvalidArgument, InvalidType, MissingExtra
-from duequeue.port.bulk import BulkBackend
 from duequeue.port.store import Backend
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 def backend_for(url: str, token: str | None = None) -> Backend:
     """Return the backend that a URL names, without contacting it; a token is for a server."""
-    scheme = _scheme_of(url)
+    scheme = scheme_of(url)
     if scheme in _SERVER_SCHEMES:
         return _http(url, token)
     if token is not None:
@@ -29,7 +28,7 @@ def backend_for(url: str, token: str | None = None) -> Backend:
     if make is None:
         # Text without a scheme may have any form, with a password anywhere in it.
         shown = f" starts with {scheme!r}, which" if _SCHEME.match(url) else ""
-        known = _listed([*_BACKENDS, *_SERVER_SCHEMES, *_installed()])
+        known = listed([*_BACKENDS, *_SERVER_SCHEMES, *_installed()])
         raise InvalidArgument(
             "url", text=f"url{shown} names no store; the known schemes are: {known}"
         )
@@ -47,22 +46,6 @@ def _open_installed(point: EntryPoint, url: str) -> Backend:
     return backend
 
 
-def bulk_backend_for(url: str) -> BulkBackend:
-    """Return the backend for whole batches from many processes, without contacting it."""
-    backend_for(url)  # raises if there is anything wrong with the URL
-    scheme = _scheme_of(url)
-    if scheme not in _BULK_BACKENDS:
-        in_memory = scheme == "memory"
-        reason = "other processes cannot reach" if in_memory else "does not take whole batches"
-        raise InvalidArgument(
-            "url", f"starts with {scheme!r}, which {reason}; use one of: " + _listed(_BULK_BACKENDS)
-        )
-    try:
-        return _BULK_BACKENDS[scheme](url)
-    except ImportError as error:
-        raise MissingExtra("batches need pyarrow: pip install 'duequeue[spark]'") from error
-
-
 def server_requests(url: str, token: str | None) -> "ServerRequests":
     """Return what sends requests of the HTTP API to the server that a URL names."""
     from duequeue.stores.http.requests import ServerRequests
@@ -72,19 +55,20 @@ def server_requests(url: str, token: str | None) -> "ServerRequests":
 
 def is_server(url: str) -> bool:
     """Return whether a URL names a server instead of a database."""
-    return _scheme_of(url) in _SERVER_SCHEMES
+    return scheme_of(url) in _SERVER_SCHEMES
 
 
 def absolute(url: str) -> str:
     """Return a URL that means the same in a process with another working folder."""
-    if _scheme_of(url) != "sqlite":
+    if scheme_of(url) != "sqlite":
         return url
     from duequeue.stores.sql.sqlite.settings import absolute_url
 
     return absolute_url(url)
 
 
-def _scheme_of(url: str) -> str:
+def scheme_of(url: str) -> str:
+    """Return the scheme of a URL in lower case, without the name of a driver."""
     if not isinstance(url, str):
         raise InvalidType("url", f"must be a str, not {type(url).__name__}")
     scheme = url.partition(":")[0].lower()
@@ -92,7 +76,8 @@ def _scheme_of(url: str) -> str:
     return family if driver in _DRIVERS.get(family, ()) else scheme
 
 
-def _listed(schemes: Iterable[str]) -> str:
+def listed(schemes: Iterable[str]) -> str:
+    """Return schemes as they are shown in an error."""
     return ", ".join(f"{scheme}:" for scheme in schemes)
 
 
@@ -108,24 +93,12 @@ def _sqlite(url: str) -> Backend:
     return SqliteBackend(url)
 
 
-def _bulk_sqlite(url: str) -> BulkBackend:
-    from duequeue.stores.sql.sqlite.bulk import BulkSqliteBackend
-
-    return BulkSqliteBackend(url)
-
-
 def _postgres(url: str) -> Backend:
     try:
         from duequeue.stores.sql.postgres.backend import PostgresBackend
     except ImportError as error:
         raise MissingExtra("PostgreSQL needs psycopg: pip install 'duequeue[postgres]'") from error
     return PostgresBackend(url)
-
-
-def _bulk_postgres(url: str) -> BulkBackend:
-    from duequeue.stores.sql.postgres.bulk.backend import BulkPostgresBackend
-
-    return BulkPostgresBackend(url)
 
 
 def _mariadb(url: str) -> Backend:
@@ -137,24 +110,12 @@ def _mariadb(url: str) -> Backend:
     return MariadbBackend(url)
 
 
-def _bulk_mariadb(url: str) -> BulkBackend:
-    from duequeue.stores.sql.mariadb.bulk.backend import BulkMariadbBackend
-
-    return BulkMariadbBackend(url)
-
-
 def _redis(url: str) -> Backend:
     try:
         from duequeue.stores.redis.backend import RedisBackend
     except ImportError as error:
         raise MissingExtra("Redis needs redis-py: pip install 'duequeue[redis]'") from error
     return RedisBackend(url)
-
-
-def _bulk_redis(url: str) -> BulkBackend:
-    from duequeue.stores.redis.bulk.backend import BulkRedisBackend
-
-    return BulkRedisBackend(url)
 
 
 def _http(url: str, token: str | None) -> Backend:
@@ -180,7 +141,7 @@ _DRIVERS = {
 
 _REDIS_WAYS = ("", "+sentinel", "+cluster")
 # A server by itself, the primary that Sentinel names, or a cluster; with an s, through TLS.
-_REDIS_SCHEMES = (
+REDIS_SCHEMES = (
     *(name + way for name in ("redis", "rediss", "valkey", "valkeys") for way in _REDIS_WAYS),
     "unix",
 )
@@ -193,16 +154,7 @@ _BACKENDS: dict[str, Callable[[str], Backend]] = {
     "postgres": _postgres,
     "mariadb": _mariadb,
     "mysql": _mariadb,
-    **dict.fromkeys(_REDIS_SCHEMES, _redis),
+    **dict.fromkeys(REDIS_SCHEMES, _redis),
 }
 
 _SERVER_SCHEMES = ("http", "https")
-
-_BULK_BACKENDS: dict[str, Callable[[str], BulkBackend]] = {
-    "sqlite": _bulk_sqlite,
-    "postgresql": _bulk_postgres,
-    "postgres": _bulk_postgres,
-    "mariadb": _bulk_mariadb,
-    "mysql": _bulk_mariadb,
-    **dict.fromkeys(_REDIS_SCHEMES, _bulk_redis),
-}

@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Message, Queue
+from duequeue.bulk.port import BatchId, Reach
 from duequeue.pipeline import Delivered, Migrated, deliver, migrate
-from duequeue.port.bulk import BatchId, Reach
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from tests.fixtures.stores import on_redis_too

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import Queue
+from duequeue.bulk.port import OfferCounts
 from duequeue.message import MAX_PAYLOAD_BYTES
 from duequeue.pipeline import Columns, Ingested, ingest
 from duequeue.pipeline.ingesting.frames import checked_rows, messages, rejected
-from duequeue.port.bulk import OfferCounts
 from tests.fixtures.stores import on_redis_too
 from tests.spark.frames import PAST, rows
 

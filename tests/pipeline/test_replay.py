@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duequeue import ManualClock, Queue
+from duequeue.bulk.port import OfferCounts
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY
 from duequeue.pipeline import Replayed, archive, replay
 from duequeue.pipeline.replaying import replayable, rows_of
-from duequeue.port.bulk import OfferCounts
 from tests.fixtures.stores import on_redis_too
 from tests.pipeline.settling import settle
 from tests.spark.frames import PAST, SCHEMA, later, rows

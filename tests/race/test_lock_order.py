@@ -10,14 +10,14 @@ import psycopg
 import pytest
 
 from duequeue import ConfigHash, CronMessage, Message, Queue
+from duequeue.bulk.port import BatchId, Reach
+from duequeue.bulk.sql import SqlBulk
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from duequeue.contract.stage import until
 from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
-from duequeue.port.bulk import BatchId, Reach
 from duequeue.port.store import Burial, Lease, Record, Release, Steps
-from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.history_days import HistoryDays
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.session import perform

@@ -8,9 +8,9 @@ import pytest
 
 from duequeue import OfferOutcome
 from duequeue.backends import backend_for
-from duequeue.port.bulk import KEY, Conditions, SnapshotQuery
+from duequeue.bulk.port import KEY, Conditions, SnapshotQuery
+from duequeue.bulk.redis_snapshots import RedisSnapshots
 from duequeue.port.store import Answer, Burial, Claimed, Expiry, Lease, Record, Steps, Store
-from duequeue.stores.redis.bulk.snapshots import RedisSnapshots
 from duequeue.stores.redis.calling import MOST_BYTES
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer, scripts_run

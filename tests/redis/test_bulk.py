@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from duequeue import Outcome, Queue, StoreError
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     ID,
     KEY,
     BatchId,

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from duequeue import ManualClock, Message, OfferOutcome, Queue, StoreError
-from duequeue.contract.phrases import DAY, HOUR, SECOND
-from duequeue.history import History
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     ID,
     KEY,
     BatchId,
@@ -20,6 +18,8 @@ from duequeue.port.bulk import (
     SnapshotQuery,
     StageId,
 )
+from duequeue.contract.phrases import DAY, HOUR, SECOND
+from duequeue.history import History
 from duequeue.port.store import Burial, Lease, Release
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse

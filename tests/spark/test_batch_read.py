@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue import Message, Queue, StoreUnavailable
-from duequeue.port.bulk import SnapshotPart
+from duequeue.bulk.port import SnapshotPart
 from duequeue.spark import offer
 from duequeue.spark.batch_reader import BatchReader, SnapshotPartition
 from duequeue.spark.open_bulk import OpenBulk

@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Queue
-from duequeue.port.bulk import PAGE_BYTES, PAYLOAD, SnapshotPart, SnapshotQuery
+from duequeue.bulk.port import PAGE_BYTES, PAYLOAD, SnapshotPart, SnapshotQuery
+from duequeue.bulk.sql import CHUNK_ROWS
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema
 from duequeue.spark.stream_reader import StreamReader
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS
 from tests.fixtures.stores import on_every_bulk_store
 from tests.spark.frames import PAST
 

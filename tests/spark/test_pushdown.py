@@ -26,11 +26,11 @@ from pyspark.sql.datasource import (
 )
 
 from duequeue import Message, Queue
-from duequeue.port.bulk import Conditions, SnapshotQuery
+from duequeue.bulk.port import Conditions, SnapshotQuery
+from duequeue.bulk.postgres_snapshots import USE_AN_INDEX
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.pushed_filters import push
-from duequeue.stores.sql.postgres.bulk.snapshots import USE_AN_INDEX
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.sql.sqlite.session import QUERIES
 from tests.fixtures.stores import on_redis_too

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import DueQueueError, Message, Outcome, Queue
-from duequeue.port.bulk import STALE_AFTER, BatchId, Reach
+from duequeue.bulk.port import STALE_AFTER, BatchId, Reach
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.read_rows import full_schema

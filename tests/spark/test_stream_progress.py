@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from duequeue import Message, Queue, StoreError
-from duequeue.port.bulk import Backlog, BatchId, OfferCounts, Reach, StreamCounts
+from duequeue.bulk.port import Backlog, BatchId, OfferCounts, Reach, StreamCounts
 from duequeue.spark import stream_backlog, stream_counts
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse

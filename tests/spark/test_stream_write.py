@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from duequeue import Message, Queue
-from duequeue.port.bulk import OfferCounts, StageId
+from duequeue.bulk.port import OfferCounts, StageId
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.row_digest import digest_of

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from duequeue import ManualClock, Message
-from duequeue.backends import bulk_backend_for
+from duequeue.bulk import bulk_backend_for
+from duequeue.bulk.port import STALE_AFTER, BatchId, BulkStore, OfferCounts, Reach, StageId
 from duequeue.contract.faces import QueueFace
 from duequeue.contract.phrases import DAY, HOUR, MINUTE, claim
 from duequeue.instants import to_millis
-from duequeue.port.bulk import STALE_AFTER, BatchId, BulkStore, OfferCounts, Reach, StageId
 from duequeue.port.store import Burial, Lease, Session
 from duequeue.spark.options import parse
 

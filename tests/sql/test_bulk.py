@@ -20,10 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from duequeue import ManualClock, Message, Outcome, Queue, StoreError
-from duequeue.contract.logs import messages_of
-from duequeue.drive.steps import drive
-from duequeue.instants import to_millis
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     ID,
     KEY,
     BatchId,
@@ -34,14 +31,16 @@ from duequeue.port.bulk import (
     StageId,
     StreamBatch,
 )
+from duequeue.bulk.postgres import copy_in
+from duequeue.bulk.postgres_snapshot_holder import MOST_SNAPSHOTS, Readers
+from duequeue.bulk.sqlite import BulkSqliteSession, SqliteSnapshots
+from duequeue.contract.logs import messages_of
+from duequeue.drive.steps import drive
+from duequeue.instants import to_millis
 from duequeue.port.store import Burial, Lease, Steps
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.stores.sql.commands import Query
-from duequeue.stores.sql.postgres.bulk.copying import copy_in
-from duequeue.stores.sql.postgres.bulk.snapshot_holder import MOST_SNAPSHOTS
-from duequeue.stores.sql.postgres.bulk.snapshot_locks import Readers
-from duequeue.stores.sql.sqlite.bulk import BulkSqliteSession, SqliteSnapshots
 from tests.fixtures.postgres import PostgresServer
 from tests.fixtures.stores import fresh_url
 from tests.race.watching import until_one
@@ -654,7 +653,7 @@ def test_why_no_snapshot_is_kept_is_told(ready_database: str) -> None:
     program = """if True:
         import sys
         from duequeue.stores.sql.postgres.settings import PostgresSettings
-        from duequeue.stores.sql.postgres.bulk.snapshot_holder import hold
+        from duequeue.bulk.postgres_snapshot_holder import hold
         hold(PostgresSettings(sys.argv[1]), 1, 600)
     """
     url = f"{ready_database}?options=-cno_such_setting%3D1"
@@ -669,7 +668,7 @@ def test_who_keeps_a_snapshot_has_nothing_else_open_and_is_nobodys_child() -> No
         import os
         import signal
         from pathlib import Path
-        from duequeue.stores.sql.postgres.bulk.detached import detach
+        from duequeue.bulk.postgres_snapshot_holder import detach
 
         def work(tell):
             files = [os.readlink(each) for each in Path("/dev/fd").iterdir() if each.exists()]
@@ -694,8 +693,8 @@ def test_what_goes_wrong_before_it_is_kept_is_told() -> None:
     program = """if True:
         import resource
         import time
-        from duequeue.stores.sql.postgres.bulk import detached
-        from duequeue.stores.sql.postgres.bulk.detached import detach
+        from duequeue.bulk import postgres_snapshot_holder as detached
+        from duequeue.bulk.postgres_snapshot_holder import detach
 
         print(detach(lambda tell: 1 / 0))
         detached._PATIENCE = 0.01

@@ -13,11 +13,11 @@ import pytest
 from pymysql.cursors import Cursor
 
 from duequeue import Message, Queue
+from duequeue.bulk.mariadb import ROWS_AT_ONCE
+from duequeue.bulk.port import BatchId, Conditions, OfferCounts, Reach, SnapshotQuery, StageId
 from duequeue.contract.logs import messages_of
-from duequeue.port.bulk import BatchId, Conditions, OfferCounts, Reach, SnapshotQuery, StageId
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
-from duequeue.stores.sql.mariadb.bulk.steps import ROWS_AT_ONCE
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
 from duequeue.stores.sql.mariadb.replies import Reply
 from tests.fixtures.mariadb import MariaDBServer, connected

@@ -13,23 +13,38 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from duequeue import Queue
+from duequeue.bulk.mariadb import STEPS as BULK_STEPS
+from duequeue.bulk.sql import texts_of
 from duequeue.stores.sql.catalogue import (
     FACTS,
     QUERIES,
     WITH_HISTORY,
+    Entry,
     entries,
     load_queries,
     queries_that,
     shared_entries,
 )
-from duequeue.stores.sql.mariadb.bulk.steps import STEPS as BULK_STEPS
 from duequeue.stores.sql.mariadb.statements import prepared
 from duequeue.stores.sql.mariadb.steps import STEPS
 
 DIALECTS = ("mariadb", "postgres", "sqlite")
-POSTGRES = load_queries("postgres")
-SQLITE = load_queries("sqlite")
-MARIADB = load_queries("mariadb")
+
+
+def for_batches(dialect: str) -> dict[str, Entry]:
+    """The queries for whole batches."""
+    shared, own = map(entries, texts_of(dialect))
+    return shared | own
+
+
+def queries_of(dialect: str) -> dict[str, str]:
+    """The texts of a store's queries, and of those for whole batches."""
+    return load_queries(dialect) | {name: each.text for name, each in for_batches(dialect).items()}
+
+
+POSTGRES = queries_of("postgres")
+SQLITE = queries_of("sqlite")
+MARIADB = queries_of("mariadb")
 # Each dialect has questions of its own for `duequeue doctor`.
 POSTGRES_QUESTIONS = load_queries("postgres", "examining.sql")
 SQLITE_QUESTIONS = load_queries("sqlite", "examining.sql")
@@ -46,10 +61,10 @@ def parameters(query: str) -> list[str]:
 
 
 def modules() -> Iterator[ast.AST]:
-    """The code of the SQL stores."""
-    folder = Path(str(files("duequeue.stores.sql")))
-    for path in folder.rglob("*.py"):
-        yield ast.parse(path.read_text())
+    """The code of the SQL stores, and that for whole batches."""
+    for package in ("duequeue.stores.sql", "duequeue.bulk"):
+        for path in Path(str(files(package))).rglob("*.py"):
+            yield ast.parse(path.read_text())
 
 
 def strings_in_code() -> set[str]:
@@ -93,7 +108,14 @@ def test_mariadb_has_the_same_queries_or_steps_in_their_place() -> None:
 def own(dialect: str) -> dict[str, str]:
     """The texts that a dialect does not share, on one line and without regard to case."""
     text = files(f"duequeue.stores.sql.{dialect}").joinpath(QUERIES).read_text("utf-8")
-    return {name: one_line(entry.text) for name, entry in entries(text).items()}
+    found = entries(text) | entries(texts_of(dialect)[1])
+    return {name: one_line(entry.text) for name, entry in found.items()}
+
+
+def shared() -> dict[str, str]:
+    """The texts that several dialects take, on one line and without regard to case."""
+    found = {**shared_entries(), **entries(texts_of("postgres")[0])}
+    return {name: one_line(entry.text) for name, entry in found.items()}
 
 
 def one_line(text: str) -> str:
@@ -102,8 +124,7 @@ def one_line(text: str) -> str:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_dialect_repeats_a_shared_text(dialect: str) -> None:
-    shared = {name: one_line(entry.text) for name, entry in shared_entries().items()}
-    assert own(dialect).items() & shared.items() == set()
+    assert own(dialect).items() & shared().items() == set()
 
 
 def test_what_dialects_have_in_common_is_shared() -> None:
@@ -112,7 +133,7 @@ def test_what_dialects_have_in_common_is_shared() -> None:
 
 
 def test_what_is_shared_serves_several_dialects() -> None:
-    for name in shared_entries():
+    for name in shared():
         assert sum(name not in own(dialect) for dialect in DIALECTS) > 1, name
 
 
@@ -175,6 +196,11 @@ def test_every_dialect_asks_all_its_questions_and_no_others(dialect: str) -> Non
     code = files(f"duequeue.stores.sql.{dialect}").joinpath("examining.py").read_text("utf-8")
     asked = set(re.findall('"(examine_[a-z_]+)"', code))
     assert asked == load_queries(dialect, "examining.sql").keys()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_query_for_batches_hides_another(dialect: str) -> None:
+    assert load_queries(dialect).keys() & for_batches(dialect).keys() == set()
 
 
 def test_no_question_hides_a_query() -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from duequeue.stores.sql.postgres.bulk.chunks import chunks
+from duequeue.bulk.postgres_snapshots import chunks
 from duequeue.stores.sql.postgres.errors import is_transient
 from tests.race.deaf_proxy import deaf_proxy
 

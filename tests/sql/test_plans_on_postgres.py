@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from duequeue import Delivery, ManualClock, Message, Queue
+from duequeue.bulk.port import PAGE_BYTES, BatchId, Reach, StreamBatch
+from duequeue.bulk.sql import SqlBulk
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, MINUTE
 from duequeue.instants import to_millis
-from duequeue.port.bulk import PAGE_BYTES, BatchId, Reach, StreamBatch
-from duequeue.stores.sql.bulk.store import SqlBulk
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind
 from tests.fixtures.postgres import PostgresServer

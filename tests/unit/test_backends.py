@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from duequeue.backends import absolute, backend_for, bulk_backend_for
+from duequeue.backends import absolute, backend_for
+from duequeue.bulk import bulk_backend_for
 
 SECRET = "hunter2"
 

@@ -4,15 +4,22 @@ import re
 
 import pytest
 
-from duequeue.stores.sql.catalogue import load_queries
+from duequeue.bulk.sql import texts_of
+from duequeue.stores.sql.catalogue import entries, load_queries
 
 DIALECTS = ["postgres", "sqlite"]
 BEGINNINGS = "SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|ALTER TABLE|(UN)?LOCK TABLES"
 
 
+def every_query(dialect: str) -> dict[str, str]:
+    """The queries of a store, and those for whole batches."""
+    for_batches = [each for text in texts_of(dialect) for each in entries(text).items()]
+    return load_queries(dialect) | {name: entry.text for name, entry in for_batches}
+
+
 @pytest.mark.parametrize("dialect", [*DIALECTS, "mariadb"])
 def test_queries_are_whole_and_bare(dialect: str) -> None:
-    for name, query in load_queries(dialect).items():
+    for name, query in every_query(dialect).items():
         assert re.fullmatch(r"[a-z_]+", name)
         assert query == query.strip()
         assert "--" not in query, name
@@ -26,7 +33,7 @@ def test_queries_are_whole_and_bare(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_query_is_one_statement(dialect: str) -> None:
-    assert [name for name, query in load_queries(dialect).items() if ";" in query] == []
+    assert [name for name, query in every_query(dialect).items() if ";" in query] == []
 
 
 def test_comments_inside_are_dropped() -> None:

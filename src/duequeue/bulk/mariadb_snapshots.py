@@ -7,8 +7,7 @@ from itertools import chain, islice
 from time import sleep
 from typing import Any
 
-from duequeue.instants import EARLIEST
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     ID,
     KEY,
     PAGE_BYTES,
@@ -17,9 +16,10 @@ from duequeue.port.bulk import (
     SnapshotPart,
     SnapshotQuery,
 )
+from duequeue.bulk.sql import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
+from duequeue.instants import EARLIEST
 from duequeue.port.store import Steps
 from duequeue.retry_policy import RetryPolicy
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.stores.sql.commands import Row
 from duequeue.stores.sql.mariadb.connections import MariadbConnection, connect
 from duequeue.stores.sql.mariadb.errors import DRIVER_ERRORS, is_transient, number_of, translate
@@ -57,7 +57,7 @@ Ask = Callable[[str, Mapping[str, Any], Sequence[str] | None], list[Row]]
 
 
 class MariadbSnapshots:
-    """Reads one kind of message in parts; see `port.bulk.Snapshots`.
+    """Reads one kind of message in parts; see `bulk.port.Snapshots`.
 
     The servers cannot share a snapshot, so each part shows a moment of its own. By default, there
     is one part.

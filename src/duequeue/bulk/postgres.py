@@ -1,22 +1,34 @@
-"""Arrow batches in PostgreSQL's binary formats, as the rows of a COPY and as arrays.
+"""PostgreSQL for whole batches, which are written with COPY and read in exported snapshots.
 
-Both consist of values, each preceded by its length. Arrow joins those pieces for all rows at once,
-so that no Python code runs per row.
+Rows of a COPY and arrays consist of values, each preceded by its length. Arrow joins those pieces
+for all rows at once, so that no Python code runs per row.
 """
 
 from array import array
 from sys import byteorder
+from typing import Any
 
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
+from psycopg.rows import TupleRow
 
+from duequeue.bulk.port import Snapshots
+from duequeue.bulk.postgres_snapshots import PostgresSnapshots
+from duequeue.bulk.sql import Load, QueryBatch, SqlBulk, add_bulk_queries, open_bulk
+from duequeue.port.store import Session, Steps
+from duequeue.stores.sql.commands import Query
 from duequeue.stores.sql.postgres.adapters import BinaryArray, packed
+from duequeue.stores.sql.postgres.backend import PostgresBackend
+from duequeue.stores.sql.postgres.session import PostgresSession, perform
+from duequeue.stores.sql.postgres.settings import PostgresSettings
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"
 _NULL = -1
+
+add_bulk_queries("postgres")
 
 
 def copy_in(connection: psycopg.Connection, table: str, rows: pa.RecordBatch) -> bool:
@@ -84,3 +96,52 @@ def _swapped(numbers: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(fixed, len(numbers), [None, pa.py_buffer(swapped)]).cast(
         pa.binary()
     )
+
+
+class BulkPostgresSession(PostgresSession):
+    """A session that can load batches too."""
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        super().__init__(settings)
+        self._perform = perform_bulk
+
+
+def perform_bulk(
+    connection: psycopg.Connection[Any],
+    kept: psycopg.Cursor[TupleRow] | None,
+    ends_at: float | None,
+    command: Any,
+) -> object:
+    """Carry out one command; see `perform`."""
+    match command:
+        case Load(table, rows):
+            return copy_in(connection, table, rows)
+        case QueryBatch(name, parameters, rows):
+            query = Query(name, {**parameters, **batch_arrays(rows)})
+            return perform(connection, kept, ends_at, query)
+        case _:
+            return perform(connection, kept, ends_at, command)
+
+
+class BulkPostgresBackend:
+    """One database of one server; see `bulk.port.BulkBackend`."""
+
+    def __init__(self, url: str) -> None:
+        self._settings = PostgresSettings.from_url(url)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Return whether the URL has `pooler=transaction`."""
+        return self._settings.pooled_by_transaction
+
+    def bulk_session(self) -> Session:
+        """Use a pool of connections."""
+        return BulkPostgresSession(self._settings)
+
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[SqlBulk]:
+        """Open the bulk store of one kind."""
+        return open_bulk(PostgresBackend.dialect, kind, migrate=migrate, history=history)
+
+    def snapshots(self, kind_id: int) -> Snapshots:
+        """Export snapshots."""
+        return PostgresSnapshots(self._settings, kind_id)

@@ -6,20 +6,23 @@ from contextlib import closing, contextmanager
 from time import sleep
 
 import psycopg
-from psycopg import sql
+from psycopg import generators, sql
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format
 
+from duequeue.bulk.port import MessageColumns, SnapshotPart, SnapshotQuery, default_parts
+from duequeue.bulk.postgres_snapshot_holder import BEGIN, CAN_DETACH, hold, seen_reading
+from duequeue.bulk.sql import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.errors import StoreError
-from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, default_parts
 from duequeue.port.store import Steps
 from duequeue.retry_policy import RetryPolicy
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
-from duequeue.stores.sql.postgres.bulk.chunks import chunks
-from duequeue.stores.sql.postgres.bulk.detached import CAN_DETACH
-from duequeue.stores.sql.postgres.bulk.snapshot_holder import BEGIN, hold
-from duequeue.stores.sql.postgres.bulk.snapshot_locks import seen_reading
+from duequeue.stores.sql.commands import Parameters, Row
 from duequeue.stores.sql.postgres.errors import is_transient, translated
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
+
+_ROWS = {ExecStatus.TUPLES_OK, ExecStatus.TUPLES_CHUNK, ExecStatus.SINGLE_TUPLE}
 
 LAST_PAGE = 2**32 - 1
 # By default no part is smaller than this, in pages of the table, because a second part costs a
@@ -52,8 +55,39 @@ _NO_SNAPSHOT = (
 logger = logging.getLogger("duequeue.spark")
 
 
+def chunks(
+    connection: psycopg.Connection, query: bytes, parameters: Parameters, size: int
+) -> Iterator[list[Row]]:
+    """Run a query and yield its rows, `size` at a time.
+
+    Until the last of them, the connection can do nothing else but be closed.
+    """
+    statement = psycopg.ClientCursor(connection).mogrify(query, parameters)
+    pgconn, transformer = connection.pgconn, Transformer(connection)
+    pgconn.send_query_params(statement.encode(), None, result_format=Format.BINARY)
+    if psycopg.capabilities.has_stream_chunked():
+        pgconn.set_chunked_rows_mode(size)
+    else:
+        pgconn.set_single_row_mode()
+    connection.wait(generators.send(pgconn))
+    rows: list[Row] = []
+    first = True
+    while (result := connection.wait(generators.fetch(pgconn))) is not None:
+        if result.status not in _ROWS:
+            raise error_from_result(result)
+        transformer.set_pgresult(result, set_loaders=first)
+        first = False
+        rows += transformer.load_rows(0, result.ntuples, tuple)
+        result.clear()
+        if len(rows) >= size:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
 class PostgresSnapshots:
-    """Reads one kind of message in parts; see `port.bulk.Snapshots`."""
+    """Reads one kind of message in parts; see `bulk.port.Snapshots`."""
 
     def __init__(self, settings: PostgresSettings, kind_id: int) -> None:
         self._settings = settings

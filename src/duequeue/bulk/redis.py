@@ -1,28 +1,65 @@
-"""Batches that are offered: at once, or staged until a commit."""
+"""Redis for whole batches, which are written and read a thousand messages at a time.
 
-from collections.abc import Mapping, Sequence
+Nothing here takes more than a thousand messages in one script, because nobody else is served while
+a script runs. So a batch is not one transaction: it becomes visible a thousand messages at a time,
+and a batch that was interrupted continues where it stopped when it is tried again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
-from duequeue.errors import StoreError
-from duequeue.message import OfferOutcome
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     STALE_AFTER,
     UNKNOWN,
     OfferCounts,
+    Snapshots,
     StageId,
     StreamCounts,
     Written,
     name_is_taken,
 )
-from duequeue.port.store import Steps
-from duequeue.stores.redis.bulk.records import records_of, words_of
-from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
+from duequeue.bulk.redis_snapshots import RedisSnapshots
+from duequeue.bulk.redis_streams import RedisStreams
+from duequeue.errors import InvalidArgument, StoreError
+from duequeue.message import OfferOutcome
+from duequeue.port.store import Record, Session, Steps
+from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller, record_words
+from duequeue.stores.redis.commands import Word
+from duequeue.stores.redis.mailbox import shared_mailboxes
+from duequeue.stores.redis.opening import open_kind
+from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.store import RedisStore
+from duequeue.stores.redis_client.settings import RedisSettings
+
+CHUNK_BYTES = 8 * 1024 * 1024
+
+
+def records_of(rows: pa.RecordBatch) -> Iterator[list[Record]]:
+    """Return the rows of a batch in chunks that one script takes."""
+    names = ("key", "payload", "due_at", "headers", "replace")
+    columns = [rows[name].to_pylist() for name in names]
+    chunk: list[Record] = []
+    size = 0
+    for fields in zip(*columns, strict=True):
+        record = Record(*fields)
+        size += len(record.payload)
+        if len(chunk) == MOST_AT_ONCE or (chunk and size > CHUNK_BYTES):
+            yield chunk
+            chunk, size = [], len(record.payload)
+        chunk.append(record)
+    if chunk:
+        yield chunk
+
+
+def words_of(records: list[Record]) -> Iterator[Word]:
+    """Return records as a script takes them."""
+    return chain.from_iterable(map(record_words, records))
 
 
 class RedisStage:
-    """The staged and the offered batches of one kind; see `port.bulk.BulkStore`."""
+    """The staged and the offered batches of one kind; see `bulk.port.BulkStore`."""
 
     def __init__(self, caller: Caller, messages: RedisStore) -> None:
         self._caller = caller
@@ -157,3 +194,41 @@ def _check(state: bytes | int, app: str, batch: int) -> None:
             f"batch {batch} of {app!r} is no longer staged as it was written; the server must have "
             "crashed in between, so run the batch again"
         )
+
+
+class RedisBulk(RedisStage, RedisStreams):
+    """Batches of one kind; see `bulk.port.BulkStore`."""
+
+    def __init__(self, caller: Caller, kind_id: int, messages: RedisStore) -> None:
+        self.kind_id = kind_id
+        self.notify = messages.notify
+        self.counts = messages.counts
+        RedisStage.__init__(self, caller, messages)
+        RedisStreams.__init__(self, caller, messages)
+
+
+class BulkRedisBackend:
+    """One Redis; see `bulk.port.BulkBackend`."""
+
+    is_pooled = False
+
+    def __init__(self, url: str) -> None:
+        self._settings = RedisSettings.from_url(url)
+        if self._settings.shards > 1:
+            raise InvalidArgument(
+                "url", "has shards, but a queue that is divided into shards takes no whole batches"
+            )
+        self._mailbox = shared_mailboxes.get(self._settings.place)
+
+    def bulk_session(self) -> Session:
+        """Use the connections that this process shares."""
+        return RedisSession(self._settings)
+
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[RedisBulk]:  # noqa: ARG002 - there is no schema
+        """Open the bulk store of one kind."""
+        caller, number = yield from open_kind(self._settings, kind, history=history)
+        return RedisBulk(caller, number, RedisStore(caller, number, self._mailbox))
+
+    def snapshots(self, kind_id: int) -> Snapshots:
+        """Read the hash of messages."""
+        return RedisSnapshots(self._settings, kind_id)

@@ -9,9 +9,7 @@ too.
 from collections.abc import Generator, Iterator
 from functools import partial
 
-from duequeue.errors import StoreError
-from duequeue.instants import EARLIEST
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     PAGE_BYTES,
     PAYLOAD,
     Conditions,
@@ -20,6 +18,8 @@ from duequeue.port.bulk import (
     SnapshotPart,
     SnapshotQuery,
 )
+from duequeue.errors import StoreError
+from duequeue.instants import EARLIEST
 from duequeue.port.store import Steps
 from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
 from duequeue.stores.redis.commands import Script, Word
@@ -33,7 +33,7 @@ _DUE, _DELIVER, _LEASED = 3, 4, 8
 
 
 class RedisSnapshots:
-    """See `port.bulk.Snapshots`; every part walks over all messages, so one is the default."""
+    """See `bulk.port.Snapshots`; every part walks over all messages, so one is the default."""
 
     def __init__(self, settings: RedisSettings, kind_id: int) -> None:
         self._settings = settings

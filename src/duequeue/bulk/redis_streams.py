@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     PAGE_BYTES,
     Backlog,
     BatchId,
@@ -41,7 +41,7 @@ class Known(NamedTuple):
 
 
 class RedisStreams:
-    """The micro-batches of one kind; see `port.bulk.BulkStore`."""
+    """The micro-batches of one kind; see `bulk.port.BulkStore`."""
 
     def __init__(self, caller: Caller, messages: RedisStore) -> None:
         self._caller = caller

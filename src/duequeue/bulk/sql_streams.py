@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from duequeue.port.bulk import (
+from duequeue.bulk.port import (
     COLUMNS,
     ID,
     PAGE_BYTES,
@@ -28,7 +28,7 @@ _DELIVER_AT = COLUMNS.index("deliver_at")
 
 
 class SqlStreams:
-    """The micro-batches of one kind; see `port.bulk.BulkStore`."""
+    """The micro-batches of one kind; see `bulk.port.BulkStore`."""
 
     def __init__(self, kind_id: int, messages: SqlStore, settling: Settling) -> None:
         self._kind = {"kind_id": kind_id}
@@ -100,7 +100,7 @@ class SqlStreams:
                 done = BatchId(through.consumer, batch.sequence)
                 token = token_of(done)
                 leased = {**self._of(done), "token": token}
-                acked += yield from self._settling.ack_batch(leased, now)
+                acked += yield from self._delete(leased, now)
                 yield Execute("forget_stream_batch", self._of(done))
                 self._watermark.settled([token])
         return acked
@@ -180,6 +180,14 @@ class SqlStreams:
             for burial in burials
         ]
         return (yield from self._messages.bury(ours, now))
+
+    def _delete(self, batch: Parameters, now: int) -> Steps[int]:
+        """Delete the messages that a batch still holds, and count them."""
+        if not self._settling.keeps_history:
+            count: int = yield Execute("remove_stream_batch", batch)
+            return count
+        removal = Query("remove_stream_batch_with_history", {**batch, "now": now})
+        return sum(row[0] for row in (yield from self._settling.rows_of(removal, now)))
 
     def _gather(self, lease: Parameters, start: Start) -> Steps[list[Row]]:
         after = {"after_due": start.position.due_at, "after_id": start.position.id}

@@ -10,12 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from duequeue.bulk.port import MessageColumns, SnapshotPart, SnapshotQuery, Snapshots
+from duequeue.bulk.sql import (
+    CHUNK_ROWS,
+    SMALL_CHUNK_ROWS,
+    Load,
+    QueryBatch,
+    SqlBulk,
+    add_bulk_queries,
+    cut,
+    measured,
+    open_bulk,
+    paged,
+)
 from duequeue.errors import InvalidArgument
-from duequeue.port.bulk import MessageColumns, SnapshotPart, SnapshotQuery, Snapshots
 from duequeue.port.store import Session, Steps
-from duequeue.stores.sql.bulk import store as bulk
-from duequeue.stores.sql.bulk.commands import Load, QueryBatch
-from duequeue.stores.sql.bulk.snapshots import CHUNK_ROWS, SMALL_CHUNK_ROWS, cut, measured, paged
 from duequeue.stores.sql.commands import QueryEach, Row
 from duequeue.stores.sql.sqlite.backend import SqliteBackend
 from duequeue.stores.sql.sqlite.errors import translate
@@ -23,6 +32,8 @@ from duequeue.stores.sql.sqlite.session import QUERIES, SqliteSession
 from duequeue.stores.sql.sqlite.settings import SqliteSettings
 
 LAST_ID = 2**63 - 1
+
+add_bulk_queries("sqlite")
 
 
 class BulkSqliteSession(SqliteSession):
@@ -44,7 +55,7 @@ class BulkSqliteSession(SqliteSession):
 
 
 class SqliteSnapshots:
-    """Reads one kind of message in parts; see `port.bulk.Snapshots`.
+    """Reads one kind of message in parts; see `bulk.port.Snapshots`.
 
     A read transaction cannot be shared, so each part shows a moment of its own. By default, there
     is one part.
@@ -93,7 +104,7 @@ class SqliteSnapshots:
 
 
 class BulkSqliteBackend:
-    """One file; see `port.bulk.BulkBackend`."""
+    """One file; see `bulk.port.BulkBackend`."""
 
     is_pooled = False
 
@@ -110,9 +121,9 @@ class BulkSqliteBackend:
         """Use one connection to write and one to read."""
         return BulkSqliteSession(self._path, self._synchronous, self._mode)
 
-    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[bulk.SqlBulk]:
+    def open_bulk(self, kind: str, *, migrate: bool, history: bool) -> Steps[SqlBulk]:
         """Open the bulk store of one kind."""
-        return bulk.open_bulk(SqliteBackend.dialect, kind, migrate=migrate, history=history)
+        return open_bulk(SqliteBackend.dialect, kind, migrate=migrate, history=history)
 
     def snapshots(self, kind_id: int) -> Snapshots:
         """Read the file."""

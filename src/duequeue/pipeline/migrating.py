@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
+from duequeue.bulk.port import OfferCounts
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
 from duequeue.pipeline.starting import Start
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
-from duequeue.port.bulk import OfferCounts
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.source import DueQueueSource

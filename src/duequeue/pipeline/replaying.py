@@ -11,11 +11,11 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from duequeue.backends import absolute
+from duequeue.bulk.port import OfferCounts
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.folder import Folder
 from duequeue.pipeline.history_frames import MANIFESTS, archived_rows, day_folder, days_of
 from duequeue.pipeline.progress import NoProgress, Progress, spark_progress
-from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse

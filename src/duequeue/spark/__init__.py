@@ -1,7 +1,7 @@
 """DueQueue on Spark: `format("duequeue")`, and a bulk offer that returns its counts."""
 
+from duequeue.bulk.port import OfferCounts, StreamCounts
 from duequeue.errors import MissingExtra
-from duequeue.port.bulk import OfferCounts, StreamCounts
 
 try:
     from duequeue.spark.offering import offer, register, stream_counts

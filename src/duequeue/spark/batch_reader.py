@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from duequeue.backends import bulk_backend_for
-from duequeue.port.bulk import Conditions, SnapshotPart, SnapshotQuery
+from duequeue.bulk import bulk_backend_for
+from duequeue.bulk.port import Conditions, SnapshotPart, SnapshotQuery
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.pushed_filters import push

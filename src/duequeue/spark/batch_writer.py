@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from duequeue.port.bulk import OfferCounts
+from duequeue.bulk.port import OfferCounts
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.write_places import open_for_writing

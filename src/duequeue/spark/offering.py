@@ -5,8 +5,8 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
+from duequeue.bulk.port import OfferCounts, StreamCounts
 from duequeue.errors import StoreError
-from duequeue.port.bulk import OfferCounts, StreamCounts
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
 from duequeue.spark.session import activate

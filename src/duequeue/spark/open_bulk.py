@@ -6,14 +6,14 @@ from functools import partial
 from math import inf
 from typing import TypeVar
 
-from duequeue.backends import bulk_backend_for
+from duequeue.bulk import bulk_backend_for
+from duequeue.bulk.port import BulkStore, SnapshotPart, Snapshots
 from duequeue.clock import SystemClock
 from duequeue.drive.actions import performer
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive
 from duequeue.flows.context import NOTIFY_AHEAD
 from duequeue.instants import to_millis
-from duequeue.port.bulk import BulkStore, SnapshotPart, Snapshots
 from duequeue.port.store import Steps
 from duequeue.process.closing import Closing
 from duequeue.retry_policy import RetryPolicy

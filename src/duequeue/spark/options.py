@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from duequeue.backends import bulk_backend_for
+from duequeue.bulk import bulk_backend_for
 from duequeue.defaults import LEASE
 from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument, InvalidType

@@ -18,8 +18,8 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from duequeue.bulk.port import Conditions
 from duequeue.instants import EARLIEST
-from duequeue.port.bulk import Conditions
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

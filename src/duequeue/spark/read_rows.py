@@ -22,9 +22,9 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from duequeue.bulk.port import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
 from duequeue.errors import InvalidArgument, InvalidType, UndecodablePayload
 from duequeue.headers import decode_headers
-from duequeue.port.bulk import COLUMNS, ID, PAYLOAD, BatchId, MessageColumns, MessageRow
 from duequeue.spark.json_payloads import JsonPayloads
 from duequeue.spark.options import Options
 

@@ -6,8 +6,8 @@ they have written this batch, and a loss if another checkpoint has written one o
 
 from functools import partial
 
+from duequeue.bulk.port import COLUMNS, ID, KEY, BatchId
 from duequeue.errors import DueQueueError
-from duequeue.port.bulk import COLUMNS, ID, KEY, BatchId
 from duequeue.port.store import Lease, Release
 from duequeue.spark.open_bulk import OpenBulk
 

@@ -6,8 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import monotonic
 from typing import Any
 
+from duequeue.bulk.port import Backlog
 from duequeue.errors import QueueClosed
-from duequeue.port.bulk import Backlog
 
 # An exact number above this is not worth the time to count it.
 MOST_COUNTED = 1_000_000

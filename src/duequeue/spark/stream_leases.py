@@ -5,8 +5,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
+from duequeue.bulk.port import STALE_AFTER, Backlog, BatchId, Reach, StreamBatch, default_parts
 from duequeue.instants import LATEST
-from duequeue.port.bulk import STALE_AFTER, Backlog, BatchId, Reach, StreamBatch, default_parts
 from duequeue.spark.heartbeat import Heartbeat
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options

@@ -17,9 +17,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from duequeue.bulk.port import ID, KEY, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.errors import InvalidArgument, UndecodablePayload
 from duequeue.instants import LATEST
-from duequeue.port.bulk import ID, KEY, PAGE_BYTES, BatchId, MessageRow, Reach
 from duequeue.port.store import Burial, Lease
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options

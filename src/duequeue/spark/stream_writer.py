@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from duequeue.bulk.port import UNKNOWN, StageId, Written
 from duequeue.instants import LATEST
-from duequeue.port.bulk import UNKNOWN, StageId, Written
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options
 from duequeue.spark.row_digest import MOST, digest_of

@@ -19,9 +19,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from duequeue.bulk.port import COLUMNS
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.headers import encode_headers
-from duequeue.port.bulk import COLUMNS
 from duequeue.spark.faults import Fault, faults
 from duequeue.spark.json_payloads import as_json
 from duequeue.spark.options import Options

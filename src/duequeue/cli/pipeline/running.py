@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from duequeue.backends import absolute, bulk_backend_for
+from duequeue.backends import absolute
+from duequeue.bulk import bulk_backend_for
 from duequeue.cli.pipeline.progress_line import ProgressLine
 from duequeue.cli.stop_requests import Signals, StopRequest, listening_to_signals
 from duequeue.cli.terminal import Terminal

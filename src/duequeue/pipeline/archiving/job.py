@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from duequeue.backends import absolute, bulk_backend_for
+from duequeue.backends import absolute
+from duequeue.bulk import bulk_backend_for
 from duequeue.clock import Clock, SystemClock
 from duequeue.errors import InvalidArgument
 from duequeue.history import History

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from duequeue.bulk.port import BatchId
 from duequeue.clock import Clock, SystemClock, millis_of
 from duequeue.codec import CODECS
 from duequeue.errors import DueQueueError, InvalidType
 from duequeue.flows.settling import storable
 from duequeue.instants import from_millis, span_to_millis
-from duequeue.port.bulk import BatchId
 from duequeue.port.store import Burial, Lease, Release
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import Options

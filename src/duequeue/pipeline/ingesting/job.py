@@ -9,6 +9,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from duequeue.backends import absolute
+from duequeue.bulk.port import OfferCounts
 from duequeue.clock import SystemClock
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.folder import Folder
@@ -22,7 +23,6 @@ from duequeue.pipeline.ingesting.frames import (
 )
 from duequeue.pipeline.ingesting.sources import read_source
 from duequeue.pipeline.progress import NoProgress, Progress, counted, spark_progress
-from duequeue.port.bulk import OfferCounts
 from duequeue.spark.offering import offer
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
-from duequeue.backends import absolute, backend_for, bulk_backend_for
+from duequeue.backends import absolute, backend_for
+from duequeue.bulk import bulk_backend_for
 from duequeue.clock import Clock, SystemClock
 from duequeue.defaults import REPORT_DAYS
 from duequeue.errors import InvalidArgument

@@ -10,7 +10,7 @@ with these lines has the same name, with `_with_history` behind it, and the same
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -50,10 +50,29 @@ def load_queries(dialect: str, file: str = QUERIES) -> dict[str, str]:
 
 
 @cache
-def queries_that(fact: str, dialect: str) -> Mapping[str, str]:
+def catalogue(dialect: str) -> dict[str, str]:
+    """Return the texts of all queries that the sessions of a dialect know."""
+    return load_queries(dialect) | load_queries(dialect, "examining.sql")
+
+
+def add_queries(dialect: str, texts: Iterable[str]) -> None:
+    """Make known the queries of other files of SQL; those of later files count more."""
+    added = dict[str, Entry]()
+    for text in texts:
+        added |= entries(text)
+    catalogue(dialect).update((name, entry.text) for name, entry in added.items())
+    for fact in FACTS:
+        queries_that(fact, dialect).update(_stating(fact, added))
+
+
+@cache
+def queries_that(fact: str, dialect: str) -> dict[str, str]:
     """Return the names of the queries whose headers state a fact, with the query it names."""
-    found = _load(dialect, QUERIES).items()
-    return {name: entry.facts[fact] for name, entry in found if fact in entry.facts}
+    return _stating(fact, _load(dialect, QUERIES))
+
+
+def _stating(fact: str, found: Mapping[str, Entry]) -> dict[str, str]:
+    return {name: entry.facts[fact] for name, entry in found.items() if fact in entry.facts}
 
 
 @cache

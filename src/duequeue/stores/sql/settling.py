@@ -1,6 +1,6 @@
 """The statements by which messages leave the queue, each with a row of history or without."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -90,12 +90,6 @@ class Settling:
         ]
         written = QueryEach("write_responses", {"now": now}, RESPONSE, each)
         return self._last_rows_of([*notes, written, self._removal(leases, now)], now)
-
-    def ack_batch(self, batch: Mapping[str, object], now: int) -> Steps[int]:
-        """Delete the recorded messages of a micro-batch, and count them."""
-        if self._days is None:
-            return self._count_of(Execute("remove_stream_batch", batch))
-        return self._sum_of(Query("remove_stream_batch_with_history", {**batch, "now": now}), now)
 
     def bury(
         self, burials: Sequence[Burial], now: int, notes: Sequence[QueryEach]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from duequeue.stores.sql.catalogue import WITH_HISTORY, load_queries, queries_that
+from duequeue.stores.sql.catalogue import WITH_HISTORY, catalogue, queries_that
 from duequeue.stores.sql.commands import Parameters, Row
 from duequeue.stores.sql.mariadb.replies import JOINED_IDS
 
@@ -57,7 +57,7 @@ def prepared(
     `joins_ids`, the ids of held messages come back in one row, since each row takes a driver
     some microseconds. A caller's connection may not have the setting that this needs.
     """
-    texts = load_queries("mariadb") | load_queries("mariadb", "examining.sql")
+    texts = catalogue("mariadb")
     text = texts[name]
     returned = queries_that("returning", "mariadb").get(name)
     if returned and not (is_mysql or reads_again or name.endswith(WITH_HISTORY)):

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from time import monotonic
 
-from duequeue.stores.sql.catalogue import load_queries
+from duequeue.stores.sql.catalogue import catalogue
 from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
 from duequeue.stores.sql.postgres.adapters import arrays
 from duequeue.stores.sql.postgres.roles import calls
@@ -18,16 +18,24 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 @cache
 def texts() -> dict[str, str]:
     """Return the queries as they are written."""
-    return load_queries("postgres") | load_queries("postgres", "examining.sql") | calls()
+    found = catalogue("postgres")
+    found.update(calls())
+    return found
+
+
+class _Placeholders(dict[str, bytes]):
+    """The queries with psycopg's placeholders; each is made when it is first needed."""
+
+    def __missing__(self, name: str) -> bytes:
+        text = texts()[name].replace("%", "%%")
+        made = self[name] = _PARAMETER.sub(r"%(\1)s", text).encode()
+        return made
 
 
 @cache
 def queries() -> dict[str, bytes]:
-    """Return the queries with psycopg's placeholders."""
-    return {
-        name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
-        for name, text in texts().items()
-    }
+    """Return the queries with psycopg's placeholders, by name."""
+    return _Placeholders()
 
 
 def statement(

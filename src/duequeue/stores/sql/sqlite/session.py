@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from duequeue.drive.steps import drive
 from duequeue.errors import StoreError
 from duequeue.port.store import Operation
-from duequeue.stores.sql.catalogue import load_queries, queries_that
+from duequeue.stores.sql.catalogue import catalogue, queries_that
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -31,7 +31,7 @@ from duequeue.stores.sql.sqlite.settings import DEFAULT_MODE
 
 T = TypeVar("T")
 
-QUERIES = load_queries("sqlite") | load_queries("sqlite", "examining.sql")
+QUERIES = catalogue("sqlite")
 # SQLite itself waits this long for another writer. Then the retry policy takes over, so that an
 # interruption never has to wait for long.
 BUSY_SECONDS = 1.0

@@ -1,1 +1,0 @@
-"""Whole batches on MariaDB and MySQL, for Spark."""

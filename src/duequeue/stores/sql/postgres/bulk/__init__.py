@@ -1,1 +1,0 @@
-"""Whole batches on PostgreSQL, for Spark."""
