@@ -6,7 +6,7 @@ from typing import Any
 
 from duequeue.drive.steps import at_once
 from duequeue.port.store import Burial, Lease
-from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.history_table import MemorySettling
 from duequeue.stores.memory.store import MemoryStore
 from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 from duequeue.stores.sql.catalogue import load_queries

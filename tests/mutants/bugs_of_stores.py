@@ -5,7 +5,7 @@ from tests.mutants.bug import CONTRACT, Bug
 STORE_BUGS = (
     Bug(
         "in memory, a response ends with the one that it replaced",
-        "stores/memory/responses.py",
+        "stores/memory/table.py",
         "if kept is not None and kept.expires_at == expired_at:",
         "if kept is not None:",
         f"{CONTRACT}/test_responses.py -k 'memory and kept'",

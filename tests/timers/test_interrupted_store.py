@@ -12,7 +12,7 @@ from duequeue import Delivery, ManualClock, Message, Queue, timers
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, SECOND
 from duequeue.stores import memory
-from duequeue.stores.memory.timer_names import TIMERS
+from duequeue.stores.memory.table import TIMERS
 from tests.race.interrupting import Interrupter, TimeIsUp
 
 PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (memory, timers))

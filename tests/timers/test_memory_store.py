@@ -16,7 +16,7 @@ from duequeue import ManualClock, Queue, contract
 from duequeue.backends import backend_for
 from duequeue.contract.faces import face_named
 from duequeue.contract.fixtures import START
-from duequeue.stores.memory.timer_names import DEFAULT_TIMER, TIMERS
+from duequeue.stores.memory.table import DEFAULT_TIMER, TIMERS
 from tests.model.walk import Pair, Walk
 
 # The contract runs on the default timer with all other stores. The others need only these parts of

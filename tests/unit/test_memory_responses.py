@@ -1,7 +1,7 @@
 """The responses of the memory store, which do not grow for ever."""
 
 from duequeue.port.store import StoredResponse
-from duequeue.stores.memory.responses import MemoryResponses
+from duequeue.stores.memory.table import MemoryResponses
 from tests.timers.containers import containers_of
 
 RESPONSE = StoredResponse(b"1", None, 0)

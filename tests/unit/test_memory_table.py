@@ -3,8 +3,7 @@
 import pytest
 
 from duequeue.port.store import Record
-from duequeue.stores.memory.table import MemoryMessage, MemoryTable
-from duequeue.stores.memory.timer_names import TIMERS
+from duequeue.stores.memory.table import TIMERS, MemoryMessage, MemoryTable
 from tests.timers.containers import containers_of
 
 

@@ -12,11 +12,9 @@ from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Operation, Session, Store
 from duequeue.process.shared import Shared
 from duequeue.stores.memory.cron_table import MemoryCrons
-from duequeue.stores.memory.history_table import MemoryHistory, MemoryHistoryTable
-from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.history_table import MemoryHistory, MemoryHistoryTable, MemorySettling
 from duequeue.stores.memory.store import MemoryStore
-from duequeue.stores.memory.table import MemoryTable
-from duequeue.stores.memory.timer_names import DEFAULT_TIMER, TIMERS
+from duequeue.stores.memory.table import DEFAULT_TIMER, TIMERS, MemoryTable
 from duequeue.stores.threaded import InlineSession
 from duequeue.stores.url_parts import refuse_unknown_options, split_options
 

@@ -17,7 +17,7 @@ from duequeue.port.cron_table import (
 )
 from duequeue.port.store import Record
 from duequeue.schedules.tick import find_tick
-from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.history_table import MemorySettling
 from duequeue.stores.memory.table import MemoryTable
 
 

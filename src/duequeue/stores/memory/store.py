@@ -32,7 +32,7 @@ from duequeue.port.store import (
 )
 from duequeue.stores.memory.burials import MemoryBurials
 from duequeue.stores.memory.cron_table import MemoryCrons, MemoryCronTable
-from duequeue.stores.memory.settling import MemorySettling
+from duequeue.stores.memory.history_table import MemorySettling
 from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 

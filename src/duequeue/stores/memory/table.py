@@ -1,18 +1,74 @@
-"""Messages in order of due time, kept in a dictionary and in two timers."""
+"""Messages in order of due time, kept in a dictionary and in two timers, and their responses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.instants import EARLIEST
 from duequeue.port.burial_table import StoredBurial
 from duequeue.port.listing import BurialId
-from duequeue.port.store import Record
-from duequeue.stores.memory.responses import MemoryResponses
-from duequeue.timers import Handle, HeapTimer, Timer
+from duequeue.port.store import Record, StoredResponse
+from duequeue.timers import (
+    Handle,
+    HashedWheel,
+    HeapTimer,
+    HierarchicalWheel,
+    SimpleWheel,
+    SortedHashedWheel,
+    Timer,
+)
+
+# An expiry stays in the heap after its response is gone. If more than so many do, and most of the
+# heap, it is built anew.
+_MOST_STALE = 100
 
 _burial_numbers = count(1)  # of all tables, so that no two queues share an id
+
+T = TypeVar("T")
+
+DEFAULT_TIMER = "heap"
+
+
+class _Kept(NamedTuple):
+    response: StoredResponse
+    expires_at: int
+
+
+class MemoryResponses:
+    """The responses by key, and a heap of when they expire. The caller holds the lock."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, _Kept] = {}
+        self._expiries: list[tuple[int, str]] = []
+
+    def put(self, key: str, response: StoredResponse, expires_at: int, now: int) -> None:
+        """Store a response in place of an older one, and delete those that have expired."""
+        self._by_key[key] = _Kept(response, expires_at)
+        heappush(self._expiries, (expires_at, key))
+        while self._expiries and self._expiries[0][0] <= now:
+            expired_at, expired = heappop(self._expiries)
+            kept = self._by_key.get(expired)
+            if kept is not None and kept.expires_at == expired_at:
+                del self._by_key[expired]
+        if len(self._expiries) > 2 * len(self._by_key) + _MOST_STALE:
+            self._expiries = [(kept.expires_at, key) for key, kept in self._by_key.items()]
+            heapify(self._expiries)
+
+    def find(self, key: str, now: int) -> StoredResponse | None:
+        """Return the response of a key that has not expired."""
+        kept = self._by_key.get(key)
+        return kept.response if kept is not None and kept.expires_at > now else None
+
+    def forget(self, key: str) -> None:
+        """Delete the response of a key, if there is one."""
+        self._by_key.pop(key, None)
+
+    def clear(self) -> None:
+        """Delete every response."""
+        self._by_key.clear()
+        self._expiries.clear()
 
 
 @dataclass(slots=True, eq=False)
@@ -161,3 +217,61 @@ class MemoryTable:
     def _withdraw(self, entry: MemoryMessage) -> None:
         if entry.timer is not None:
             entry.timer.cancel(entry.handle)
+
+
+class UnboundedSimpleWheel(Generic[T]):
+    """A simple wheel, with a heap for items beyond its span; every item needs a rank.
+
+    A queue takes messages for any instant, so it cannot pass the wheel's refusal on.
+    """
+
+    def __init__(self) -> None:
+        self._parts: tuple[Timer[T], Timer[T]] = SimpleWheel(), HeapTimer()
+
+    def schedule(self, at: int, item: T, rank: int | None = None) -> Handle:
+        """Add an item that is due at `at`."""
+        wheel, heap = self._parts
+        try:
+            return wheel.schedule(at, item, rank)
+        except ValueError:
+            return heap.schedule(at, item, rank)
+
+    def cancel(self, handle: Handle) -> bool:
+        """Remove an item; return False if it is no longer there."""
+        return any(part.cancel(handle) for part in self._parts)
+
+    def advance(self, now: int) -> list[T]:
+        """Remove and return the items that are due at `now`, in due order."""
+        due: list[T] = []
+        while (found := self.first(now)) is not None:
+            handle, item = found
+            self.cancel(handle)
+            due.append(item)
+        return due
+
+    def first(self, now: int) -> tuple[Handle, T] | None:
+        """Return the first item that is due at `now`, and its handle, without removing it."""
+        firsts = [part.first(now) for part in self._parts]
+        found = [first for first in firsts if first is not None]
+        return min(found, key=_handle_of, default=None)
+
+    def next_due(self) -> int | None:
+        """Return the instant at which the first item is due, or None if there are no items."""
+        instants = [part.next_due() for part in self._parts]
+        return min((at for at in instants if at is not None), default=None)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+
+def _handle_of(found: tuple[Handle, T]) -> Handle:
+    return found[0]
+
+
+TIMERS: dict[str, MakeTimer] = {
+    "heap": HeapTimer,
+    "simple": UnboundedSimpleWheel,
+    "sorted": SortedHashedWheel,
+    "hashed": HashedWheel,
+    "hierarchical": HierarchicalWheel,
+}
