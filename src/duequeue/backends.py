@@ -10,7 +10,7 @@ from duequeue.errors import InvalidArgument, InvalidType, MissingExtra
 from duequeue.port.store import Backend
 
 if TYPE_CHECKING:
-    from duequeue.stores.http.requests import ServerRequests
+    from duequeue.stores.http.connections import ServerRequests
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
@@ -48,7 +48,7 @@ def _open_installed(point: EntryPoint, url: str) -> Backend:
 
 def server_requests(url: str, token: str | None) -> "ServerRequests":
     """Return what sends requests of the HTTP API to the server that a URL names."""
-    from duequeue.stores.http.requests import ServerRequests
+    from duequeue.stores.http.connections import ServerRequests
 
     return ServerRequests(url, token)
 

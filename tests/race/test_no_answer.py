@@ -21,7 +21,7 @@ from duequeue.contract.stage import until
 from duequeue.flows import context
 from duequeue.port.store import LONGEST_CALL
 from duequeue.server import app_for
-from duequeue.stores.http import silence as silence_over_http
+from duequeue.stores.http import answers as silence_over_http
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.connections import Connections
 from duequeue.stores.http.connections_async import Client

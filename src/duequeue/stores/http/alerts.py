@@ -16,8 +16,8 @@ from duequeue.process.contact import one_line
 from duequeue.process.sockets import end_connection
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import read_answer
-from duequeue.stores.http.calls import WAIT_PATH
 from duequeue.stores.http.connections import connect, send, shared_connections
+from duequeue.stores.http.session import WAIT_PATH
 
 logger = logging.getLogger("duequeue.http")
 

@@ -1,4 +1,4 @@
-"""Connections of the blocking face, which the queues of a process share."""
+"""Connections of the blocking face, which the queues of a process share, and those of the CLI."""
 
 import select
 import socket
@@ -13,7 +13,7 @@ from time import monotonic
 
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
-from duequeue.stores.http import silence
+from duequeue.stores.http import answers
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import without_answer
 
@@ -23,6 +23,9 @@ LONGEST_IDLE = 30.0
 MOST_IDLE = 32
 # The server ends a long call in time; if it does not, we do so this much later.
 SLACK_SECONDS = 5.0
+
+SECONDS = 30.0
+JSON = "application/json"
 
 
 class Connections:
@@ -61,7 +64,7 @@ class Connections:
             if seconds < LONGEST_CALL:
                 return send(connection, self._address, path, body, seconds)
             connect(connection, CONNECT_SECONDS)
-            with silence.given_up_in_silence(connection.sock, self._answers):
+            with answers.given_up_in_silence(connection.sock, self._answers):
                 return send(connection, self._address, path, body, seconds + SLACK_SECONDS)
 
     def new(self) -> HTTPConnection:
@@ -76,10 +79,10 @@ class Connections:
     def _answers(self) -> bool:
         """Return whether the server answers on a new connection."""
         connection = self.new()
-        connection.timeout = silence.PROBE_SECONDS
+        connection.timeout = answers.PROBE_SECONDS
         try:
-            connection.request("GET", self._address.path + silence.PROBE_PATH)
-            return connection.getresponse().status not in silence.NOT_FROM_SERVER
+            connection.request("GET", self._address.path + answers.PROBE_PATH)
+            return connection.getresponse().status not in answers.NOT_FROM_SERVER
         except (OSError, HTTPException):
             return False
         finally:
@@ -163,3 +166,28 @@ def _is_quiet(connection: HTTPConnection) -> bool:
     poller = select.poll()
     poller.register(connection.sock, select.POLLIN)
     return not poller.poll(0)
+
+
+class ServerRequests:
+    """Sends requests to one server, each on a connection of its own."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self._address = ServerAddress.from_url(url, token)
+        self._connections = Connections(self._address)
+        self._connections.join()
+
+    def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Send a request, and return the status and the body of the answer."""
+        headers = {**self._address.headers, "Accept": JSON, "Content-Type": JSON}
+        if body is None:
+            del headers["Content-Type"]
+        connection = self._connections.new()
+        connection.timeout = SECONDS
+        try:
+            connection.request(method, self._address.path + path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, HTTPException) as error:
+            raise without_answer(error, self._address.text) from error
+        finally:
+            connection.close()

@@ -10,7 +10,7 @@ import aiohttp
 from duequeue.errors import StoreError
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
-from duequeue.stores.http import silence
+from duequeue.stores.http import answers
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import without_answer
 from duequeue.stores.http.connections import CONNECT_SECONDS, LONGEST_IDLE, SLACK_SECONDS
@@ -45,9 +45,9 @@ class Client:
             return await self._ask("POST", path, body, seconds)
         asking = asyncio.create_task(self._ask("POST", path, body, seconds + SLACK_SECONDS))
         try:
-            while not (await asyncio.wait([asking], timeout=silence.PROBE_EVERY))[0]:
+            while not (await asyncio.wait([asking], timeout=answers.PROBE_EVERY))[0]:
                 if not await self._answers() and not asking.done():
-                    raise without_answer(silence.no_answer(), self._address.text)
+                    raise without_answer(answers.no_answer(), self._address.text)
             return asking.result()
         finally:
             if asking.cancel():
@@ -56,10 +56,10 @@ class Client:
     async def _answers(self) -> bool:
         """Return whether the server answers another request."""
         try:
-            status, _ = await self._ask("GET", silence.PROBE_PATH, b"", silence.PROBE_SECONDS)
+            status, _ = await self._ask("GET", answers.PROBE_PATH, b"", answers.PROBE_SECONDS)
         except StoreError:
             return False
-        return status not in silence.NOT_FROM_SERVER
+        return status not in answers.NOT_FROM_SERVER
 
     async def _ask(self, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         if self._session is None:

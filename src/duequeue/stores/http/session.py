@@ -1,18 +1,39 @@
 """Sessions that call a server, blocking or awaiting."""
 
-from math import inf
+from datetime import UTC, datetime
+from math import inf, isfinite
 from typing import Any, TypeVar
 
+from msgspec import Raw
+
 from duequeue.drive.steps import drive, drive_async
+from duequeue.instants import to_millis
+from duequeue.port.remote import Call, encode
 from duequeue.port.store import Operation
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import read_answer
-from duequeue.stores.http.calls import CALL_PATH, body_of
 from duequeue.stores.http.connections import shared_connections
 from duequeue.stores.http.connections_async import shared_client
 from duequeue.stores.http.store import RemoteCall
 
+CALL_PATH = "/v1/port:call"
+WAIT_PATH = "/v1/port:wait"
+
 T = TypeVar("T")
+
+
+def body_of(call: RemoteCall, seconds: float, *, consumes: bool) -> bytes:
+    """Return the body of a call that may take this many seconds."""
+    return encode(
+        Call(
+            call.name,
+            Raw(encode(call.arguments)),
+            *call.opened,
+            seconds=seconds if isfinite(seconds) else None,
+            consumes=consumes,
+            sent_at=to_millis(datetime.now(UTC)),
+        )
+    )
 
 
 class HttpSession:
