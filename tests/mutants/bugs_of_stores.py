@@ -61,7 +61,7 @@ STORE_BUGS = (
     ),
     Bug(
         "after a call was cut off, its place keeps no connection any more",
-        "stores/sql/pooling/idle_connections.py",
+        "stores/sql/pooling/pool.py",
         "        place.is_cut = False\n",
         "",
         "tests/unit/test_pool_async.py",

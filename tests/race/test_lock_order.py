@@ -18,7 +18,7 @@ from duequeue.contract.stage import until
 from duequeue.drive.steps import drive
 from duequeue.instants import to_millis
 from duequeue.port.store import Burial, Lease, Record, Release, Steps
-from duequeue.stores.sql.history_days import HistoryDays
+from duequeue.stores.sql.history_table import HistoryDays
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.session import perform
 from duequeue.stores.sql.postgres.settings import SESSION_SETTINGS

@@ -15,7 +15,7 @@ from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.sql.pooling import idle_connections
+from duequeue.stores.sql.pooling import pool as pool_module
 from duequeue.stores.sql.postgres import settings
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 
@@ -104,13 +104,13 @@ def test_an_exhausted_pool_says_what_a_call_waited_for(
 def test_connections_that_are_not_used_for_long_are_closed(
     ready_database: str, watch: psycopg.Connection, face: Face, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idle_connections, "TIDY_EVERY", 0.0)
+    monkeypatch.setattr(pool_module, "TIDY_EVERY", 0.0)
     with face.open(ready_database, "orders") as queue:
         queue.offer("locked", 1, DAY)
         with busy(ready_database, queue, watch):
             queue.contains("a")
         assert count_connections(watch) == 2
-        monkeypatch.setattr(idle_connections, "CLOSE_IDLE_AFTER", 0.0)
+        monkeypatch.setattr(pool_module, "CLOSE_IDLE_AFTER", 0.0)
         queue.contains("a")
         until(lambda: count_connections(watch) <= 1)
         assert queue.contains("locked")

@@ -7,7 +7,7 @@ import pytest
 from duequeue import DayBounds, Outcome, Settled
 from duequeue.drive.steps import drive
 from duequeue.port.history_table import DAY, day_of
-from duequeue.stores.sql.history_days import HistoryDays
+from duequeue.stores.sql.history_table import HistoryDays
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

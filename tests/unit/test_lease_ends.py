@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from duequeue.stores.sql.lease_ends import LeaseEnds
+from duequeue.stores.sql.watermark import LeaseEnds
 
 CLAIMS = 5_000
 

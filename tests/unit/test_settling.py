@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from duequeue.stores.sql.commands import Query
-from duequeue.stores.sql.history_days import HistoryDays
+from duequeue.stores.sql.history_table import HistoryDays
 from duequeue.stores.sql.settling import Settling
 
 NOON = 12 * 3_600_000

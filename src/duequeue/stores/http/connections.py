@@ -1,4 +1,4 @@
-"""Connections of the blocking face, which the queues of a process share, and those of the CLI."""
+"""Connections of the blocking face, which the queues of a process share, and single requests."""
 
 import select
 import socket

@@ -1,12 +1,16 @@
 """The history of the SQL stores; see `port.history_table.HistoryTable`."""
 
+import threading
+
 from duequeue.port.history_table import (
+    DAY,
     BurialReason,
     DayBounds,
     HistorySteps,
     ScheduledHour,
     SettledRow,
 )
+from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row
 
 
@@ -60,3 +64,31 @@ class SqlHistoryTable:
         """Count in one scan of all messages that are due before `until`."""
         rows: list[Row] = yield Query("count_scheduled", {"now": now, "until": until})
         return [ScheduledHour(*row) for row in rows]
+
+
+class HistoryDays:
+    """The days for which the history is known to have room.
+
+    The queues of one process on one database share them; they are safe to use from many threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: frozenset[int] = frozenset()
+
+    def __contains__(self, day: int) -> bool:
+        return day in self._known
+
+    def make_room(self, today: int) -> Steps[None]:
+        """Create today and tomorrow, unless today is known to be there."""
+        if today in self._known:
+            return
+        for day in (today, today + DAY):
+            yield Query("add_history_day", {"day": day})
+        with self._lock:
+            self._known |= {today, today + DAY}
+
+    def forget(self) -> None:
+        """Forget all days, because one of them turned out to be missing."""
+        with self._lock:
+            self._known = frozenset()

@@ -4,8 +4,7 @@ from duequeue.errors import SchemaError
 from duequeue.port.store import Steps
 from duequeue.process.shared import Shared
 from duequeue.stores.sql.commands import Execute, Query, Row
-from duequeue.stores.sql.history_days import HistoryDays
-from duequeue.stores.sql.history_table import SqlHistoryTable
+from duequeue.stores.sql.history_table import HistoryDays, SqlHistoryTable
 from duequeue.stores.sql.migrations import ensure_schema
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore

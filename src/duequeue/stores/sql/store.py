@@ -32,8 +32,7 @@ from duequeue.stores.sql.burials import SqlBurials
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.listing import list_messages
-from duequeue.stores.sql.responses import SqlResponses
-from duequeue.stores.sql.settling import KEY, LEASE, Settling, pairs
+from duequeue.stores.sql.settling import KEY, LEASE, Settling, SqlResponses, pairs
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
 from duequeue.stores.wakeup_note import Note
 

@@ -12,9 +12,13 @@ from time import monotonic
 from duequeue.errors import QueueClosed
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.pooling.idle_connections import LONGEST_WAIT, IdleConnections
-from duequeue.stores.sql.pooling.server import PooledConnection, PooledServer
-from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
+from duequeue.stores.sql.pooling.pool import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.pooling.watchdog import (
+    PROBE_EVERY,
+    PooledConnection,
+    PooledServer,
+    WatchedPlace,
+)
 
 Waiters = deque["asyncio.Future[WatchedPlace]"]
 

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from math import inf
 from queue import SimpleQueue
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Protocol
 from weakref import ref
 
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.pooling.server import PooledServer
 
 # In seconds. A call ends at most this much later than its deadline.
 LOOK_EVERY = 0.1
@@ -27,6 +26,38 @@ LOOKS_BEFORE_SLEEP = 10
 # A long operation may take its time, but not if the server no longer answers anybody.
 PROBE_EVERY = 10.0
 PROBE_SECONDS = 5
+
+
+class PooledConnection(Protocol):
+    """A connection of a pool, of any driver."""
+
+    idle_since: float
+
+
+class PooledServer(Protocol):
+    """A database that connections lead to; equal ones share a pool, so it can be hashed."""
+
+    @property
+    def pool_size(self) -> int:
+        """How many connections may be in use at a time."""
+
+    def __str__(self) -> str:
+        """Return what it is and where, for people to read, without secrets."""
+
+    def socket_of(self, connection: Any) -> int:
+        """Return the file descriptor of a connection; raise OSError if it has none any more."""
+
+    def is_lost(self, connection: Any) -> bool:
+        """Return whether a connection broke, as others then probably have too."""
+
+    def finish(self, connection: Any) -> None:
+        """Close a connection at once, whatever it is doing."""
+
+    def answers(self, seconds: int) -> bool:
+        """Return whether it answers a new connection in time; a refusal is an answer too."""
+
+    def __hash__(self) -> int:
+        """Return a hash of the settings."""
 
 
 class WatchedPlace:
