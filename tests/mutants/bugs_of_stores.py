@@ -26,9 +26,9 @@ STORE_BUGS = (
     ),
     Bug(
         "SQLite does not write an offer to the disk before it returns",
-        "stores/sql/sqlite/session.py",
-        'frozenset({"claim_messages"})',
-        'frozenset({"claim_messages", "offer_messages"})',
+        "stores/sql/sqlite/queries.sql",
+        "-- name: offer_messages\n",
+        "-- name: offer_messages\n-- not awaited\n",
         "tests/sql/test_sqlite_file.py -k disk",
     ),
     Bug(
