@@ -1,10 +1,17 @@
 """The service on each store: what its routes need of a store is there."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from itertools import product
 
 import httpx
 import pytest
 
+from duequeue.backends import backend_for
+from duequeue.instants import to_millis
+from duequeue.port.cron_table import Installation, Tick
 from duequeue.server import app_for
 from tests.fixtures.stores import fresh_url
 from tests.server.served import served
@@ -13,6 +20,7 @@ from tests.server.test_messages import offer
 from tests.server.test_polling import poll, settle
 
 QUEUE = "/v1/queues/orders"
+DAY = 24 * 60 * 60 * 1000
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "mariadb", "redis"])
@@ -63,3 +71,30 @@ def test_what_happens_in_the_background(http: httpx.Client) -> None:
     assert until_done(http, dropped)["done"] == 1
     assert [each["name"] for each in http.get("/v1/queues").json()["queues"]] == ["orders"]
     assert http.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("store", "bad"),
+    [*product(["memory", "sqlite", "postgres", "mariadb", "redis"], ["a/b"]), ("redis", "a\0b")],
+)
+def test_a_cron_with_a_name_that_is_refused_today_can_be_removed(
+    store: str, bad: str, request: pytest.FixtureRequest
+) -> None:
+    url = fresh_url(store, request)
+    backend = backend_for(url)
+    with served(app_for(url)) as server, server.client() as client, ExitStack() as opened:
+        client.put("/v1/crons/good", json={"queue": "orders", "every": "30d", "payload": 1})
+        session = backend.session()
+        opened.callback(session.close)
+        opening = partial(backend.open_store, "orders|json", DAY, migrate=False, history=False)
+        table = session.run(opening).cron
+        now = to_millis(datetime.now(UTC))
+        tick = Tick(now + DAY, f"bad/{bad}/1", b"1", now + DAY)
+        session.run(partial(table.install, Installation("bad", bad, ahead=[tick]), now))
+        shown = {each["name"]: each for each in client.get("/v1/crons").json()["crons"]}
+        assert set(shown) == {"bad", "good"}
+        assert shown["bad"]["next_tick"] is not None
+        total = client.get(QUEUE).json()["total"]
+        assert client.delete("/v1/crons/bad").json() == {"changed": True}
+        assert [each["name"] for each in client.get("/v1/crons").json()["crons"]] == ["good"]
+        assert client.get(QUEUE).json()["total"] == total - 1

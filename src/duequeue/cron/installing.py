@@ -79,7 +79,7 @@ def list_crons(context: Context[T]) -> Flow[list[CronStatus]]:
     return [
         CronStatus(
             prefix=each.prefix,
-            config_hash=ConfigHash(each.config_hash),
+            config_hash=ConfigHash.stored(each.config_hash),
             schedule=each.schedule,
             paused=each.paused,
             next_tick=instant_or_none(each.next_tick_at),

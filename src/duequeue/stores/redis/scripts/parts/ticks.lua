@@ -10,9 +10,11 @@ local function undelivered(key)
   return content, id
 end
 
--- The configuration, the instant and the key of a note of a prefix.
+-- The configuration, the instant and the key of a note of a prefix. Names that are refused today may
+-- hold zeros.
+local fifteen_digits = ('%d'):rep(15)
 local function note_of(member, prefix)
-  local _, _, config, at, key = find(member, '^(%Z*)%z(%d*)%z(.*)$', #prefix + 2)
+  local _, _, config, at, key = find(member, '^(.-)%z(' .. fifteen_digits .. ')%z(.*)$', #prefix + 2)
   return config, at, key
 end
 
