@@ -16,13 +16,13 @@ import uvloop
 from duequeue import AsyncQueue, Message, SystemClock
 from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER, Endpoint
-from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.records import QUEUE, Records
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.instants import from_millis
+from duequeue.parts import QueueSettings
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.process.garbage import collect_seldom
 
@@ -154,8 +154,8 @@ async def prepared(
 ) -> AsyncIterator[tuple[AsyncQueue[Any], Start]]:
     """Open a store with endpoints; yield a queue and what starts a push."""
     name = f"orders-{secrets.token_hex(4)}"
-    settings = StoreSettings(url, SystemClock(), history=False)
-    opened = await OpenedQueue.open(settings, QUEUE, StoredBytes("json"), history=False)
+    settings = QueueSettings(url, SystemClock(), history=False)
+    opened = await settings.open(QUEUE, StoredBytes("json"))
     records = Records(opened.queue, opened.context)
     for number in range(endpoints):
         endpoint = Endpoint(

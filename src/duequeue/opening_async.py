@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unp
 
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
 from duequeue.delivery import AsyncDelivery
-from duequeue.drive.actions import performer_async
-from duequeue.drive.steps import drive_async
 from duequeue.flows.context import Context
 from duequeue.flows.opening import Opening
 from duequeue.port.store import AsyncSession, Backend
@@ -89,14 +87,8 @@ class OpeningQueue(Generic[Q]):
             """Do nothing; Python looks for this method before it enters the block."""
 
     async def _open(self) -> Q:
-        backend = self._checked.backend
-        session = backend.async_session()
-        try:
-            context = await drive_async(self._checked.flow(), performer_async(session))
-        except BaseException:
-            await session.close()
-            raise
-        return self._make(backend, context, session, self._checked)
+        context, session = await self._checked.open_async()
+        return self._make(self._checked.backend, context, session, self._checked)
 
 
 def _refuse_to_consume(*_: object, **__: object) -> NoReturn:

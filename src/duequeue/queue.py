@@ -442,10 +442,5 @@ class Queue(Opened, Closing, Generic[T]):
 
 def open_queue(opening: Opening[T], make: type[Queue[T]] = Queue) -> Queue[T]:
     """Open a queue whose arguments are checked."""
-    session = opening.backend.session()
-    try:
-        context = drive(opening.flow(), performer(session))
-        return make(opening.backend, context, session, opening)
-    except BaseException:
-        session.close()
-        raise
+    context, session = opening.open()
+    return make(opening.backend, context, session, opening)

@@ -13,13 +13,13 @@ from duequeue import ManualClock
 from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.guard import Guard
-from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.records import QUEUE, Entry, Records
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.contract.stage import until
+from duequeue.parts import QueueSettings
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.queue_async import AsyncQueue
 from tests.callbacks.movable_loop import ClockOfLoop, MovableLoop, let_pass
@@ -48,12 +48,10 @@ class FailingPoster(Poster):
 class Pushing:
     """A database with endpoints, to which any number of push processes can be started."""
 
-    def __init__(self, settings: StoreSettings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, settings: QueueSettings, loop: asyncio.AbstractEventLoop) -> None:
         self.settings = settings
         self._loop = loop
-        self._opened = self.run(
-            OpenedQueue.open(settings, QUEUE, StoredBytes("json"), history=False)
-        )
+        self._opened = self.run(replace(settings, history=False).open(QUEUE, StoredBytes("json")))
         self.records = Records(self._opened.queue, self._opened.context)
         self._pushes: list[Push] = []
         self._posters: list[Poster] = []
@@ -151,7 +149,7 @@ def pushing(url: str, *, manual: bool = False, **more: Any) -> Iterator[Pushing]
     """Give push processes an event loop until the end of the block."""
     loop = MovableLoop()
     clock = ManualClock(START) if manual else ClockOfLoop(loop)
-    settings = StoreSettings(url, clock, **more)
+    settings = QueueSettings(url, clock, **more)
     thread = threading.Thread(target=loop.run_forever, name="pushing", daemon=True)
     thread.start()
     try:

@@ -12,13 +12,13 @@ from duequeue.callbacks.answer import Answer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lease_keeper import LeaseKeeper
-from duequeue.callbacks.opened_queue import OpenedQueue
 from duequeue.callbacks.queue_push import QueuePush
 from duequeue.callbacks.records import Entry
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.callbacks.slots import Slots
 from duequeue.drive.actions import Run
 from duequeue.drive.steps import drive_async
+from duequeue.parts import AsyncParts
 from duequeue.port.store import Extended
 from tests.callbacks.pushed import SECRET
 from tests.callbacks.test_settler import leased, until, with_queue
@@ -32,7 +32,7 @@ async def let_run() -> None:
 
 
 def test_a_regular_extension_does_not_replace_the_one_that_the_receiver_asked_for() -> None:
-    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], clock: ManualClock) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()
 
         async def perform(action: Any) -> object:
@@ -84,7 +84,7 @@ async def no_look() -> None:
 
 
 def test_a_message_leased_while_the_timeout_becomes_longer_gets_the_longer_lease() -> None:
-    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], clock: ManualClock) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()
 
         async def perform(action: Any) -> object:
@@ -117,7 +117,7 @@ def test_a_message_leased_while_the_timeout_becomes_longer_gets_the_longer_lease
 
 
 def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call() -> None:
-    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], clock: ManualClock) -> None:
         extended, go_on = asyncio.Event(), asyncio.Event()
 
         async def perform(action: Any) -> object:
@@ -151,5 +151,5 @@ def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call() ->
     asyncio.run(with_queue(check))
 
 
-async def is_empty(opened: OpenedQueue) -> bool:
+async def is_empty(opened: AsyncParts[bytes]) -> bool:
     return (await opened.queue.stats()).total == 0

@@ -14,33 +14,33 @@ from duequeue import ManualClock
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lanes import Lanes
-from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
 from duequeue.callbacks.records import Entry
 from duequeue.callbacks.settler import Settler
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.drive.steps import drive_async
 from duequeue.errors import StoreError
 from duequeue.flows import polling
+from duequeue.parts import AsyncParts, QueueSettings
 from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.verdict import ACKED, Parked
 from tests.callbacks.movable_loop import MovableLoop, let_pass
 from tests.callbacks.pushed import PATIENCE, SECRET, START, memory_url
 from tests.fixtures.watched import Watch
 
-Check = Callable[[OpenedQueue, ManualClock], Any]
+Check = Callable[[AsyncParts[bytes], ManualClock], Any]
 
 
 async def with_queue(check: Check) -> None:
     clock = ManualClock(START)
-    settings = StoreSettings(memory_url(), clock)
-    opened = await OpenedQueue.open(settings, "orders", StoredBytes("json"), history=False)
+    settings = QueueSettings(memory_url(), clock, history=False)
+    opened = await settings.open("orders", StoredBytes("json"))
     try:
         await check(opened, clock)
     finally:
         await opened.close()
 
 
-async def leased(opened: OpenedQueue, count: int) -> list[Held]:
+async def leased(opened: AsyncParts[bytes], count: int) -> list[Held]:
     for number in range(count):
         await opened.queue.offer(str(number), b"1")
     wrap = partial(Held, "orders")
@@ -50,7 +50,7 @@ async def leased(opened: OpenedQueue, count: int) -> list[Held]:
 
 @pytest.mark.parametrize("limit", ["most_waiting", "most_bytes"])
 def test_a_single_endpoint_gets_no_more_than_may_wait(limit: str) -> None:
-    async def check(opened: OpenedQueue, _: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], _: ManualClock) -> None:
         endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/")
         found, now = Lanes(**{limit: 2}), opened.context.now()
         found.update([Entry(endpoint, new_keys(SECRET))], now)
@@ -68,7 +68,7 @@ def test_a_single_endpoint_gets_no_more_than_may_wait(limit: str) -> None:
     asyncio.run(with_queue(check))
 
 
-def watched(opened: OpenedQueue, watch: Watch) -> Settler:
+def watched(opened: AsyncParts[bytes], watch: Watch) -> Settler:
     """Return a settler of a store that is watched."""
     store = watch.around("orders", opened.context.store)
     context = replace(opened.context, store=store)
@@ -82,7 +82,7 @@ async def until(is_true: Callable[[], Awaitable[bool]]) -> None:
 
 
 def test_what_the_store_refuses_keeps_nothing_else_waiting() -> None:
-    async def check(opened: OpenedQueue, _: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], _: ManualClock) -> None:
         watch = Watch()
         watch.refuse("ack", repeat(StoreError("by a test")))
         settler = watched(opened, watch)
@@ -106,7 +106,7 @@ def test_what_the_store_refuses_keeps_nothing_else_waiting() -> None:
 
 
 def test_a_verdict_is_not_tried_again_after_the_lease() -> None:
-    async def check(opened: OpenedQueue, clock: ManualClock) -> None:
+    async def check(opened: AsyncParts[bytes], clock: ManualClock) -> None:
         watch = Watch()
 
         def refusals() -> Iterator[StoreError]:

@@ -15,6 +15,7 @@ import pytest
 from duequeue import ConfigHash, CronMessage, ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.errors import StoreUnavailable
+from duequeue.parts import QueueSettings
 from duequeue.port.examining import Finding, Level
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.remote import Examination
@@ -22,7 +23,7 @@ from duequeue.server import app_for
 from duequeue.server.examining import examined
 from duequeue.server.limits import Limits
 from duequeue.server.metrics import Meter
-from duequeue.server.queues import Queues, QueueSettings
+from duequeue.server.queues import Queues
 from duequeue.stores.http.connections import Connections
 from duequeue.stores.judging import judge_clock
 from duequeue.stores.redis import examining as redis

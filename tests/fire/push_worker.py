@@ -7,13 +7,11 @@ cannot wait for as long as a breaker stays open either.
 import asyncio
 import sys
 from datetime import timedelta
-from functools import partial
 
 from duequeue import SystemClock
 from duequeue.callbacks.breaker import Breaker, BreakerRule
-from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.callbacks.push_settings import PushSettings
-from duequeue.flows import opening
+from duequeue.parts import QueueSettings
 from tests.fire.mutants_of_callbacks import CALLBACK_CHANGES
 
 LEASE = timedelta(seconds=2)
@@ -21,13 +19,11 @@ RULE = BreakerRule(first_pause=300, longest_pause=600)
 
 
 async def main() -> None:
-    checked = partial(opening.checked, lease=LEASE)
-    setattr(opening, "checked", checked)  # noqa: B010 - mypy refuses the plain assignment
-    setattr(Breaker.__init__, "__defaults__", (RULE,))  # noqa: B010 - likewise
+    setattr(Breaker.__init__, "__defaults__", (RULE,))  # noqa: B010 - mypy refuses the plain assignment
     url, mutant = sys.argv[1:]
     if mutant:
         CALLBACK_CHANGES[mutant]()
-    store = StoreSettings(url, SystemClock(), timedelta(milliseconds=300))
+    store = QueueSettings(url, SystemClock(), LEASE, timedelta(milliseconds=300))
     async with PushSettings().running(store):
         print("ready", flush=True)
         await asyncio.Event().wait()

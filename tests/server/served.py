@@ -11,10 +11,10 @@ import httpx
 import uvloop
 
 from duequeue import SystemClock
+from duequeue.parts import QueueSettings
 from duequeue.server import Limits, Service
 from duequeue.server.access import Access
 from duequeue.server.certificate import Certificate
-from duequeue.server.queues import QueueSettings
 from duequeue.server.running import DrainingServer, ServerSettings, listening_socket
 from duequeue.server.tokens import TokenFile
 

@@ -11,6 +11,7 @@ import pytest
 
 from duequeue import Queue, RetryPolicy, StoreUnavailable, SystemClock
 from duequeue.contract.stage import until
+from duequeue.parts import QueueSettings
 from duequeue.server import Limits, Service, app_for, queues, store_watch
 from duequeue.server.access import Access
 from tests.fixtures.mariadb import MariaDBServer
@@ -168,7 +169,7 @@ def test_an_outage_that_only_clients_in_python_meet_is_noticed(
     monkeypatch.setattr(queues, "RETRY", A_MOMENT)
     url = frail_server.create_database()
     service = Service(
-        queues.QueueSettings(url, SystemClock()),
+        QueueSettings(url, SystemClock()),
         Access(None, required=False),
         Limits(),
         crons=False,

@@ -7,10 +7,11 @@ from typing import NoReturn
 import pytest
 
 from duequeue import OfferOutcome, RetryPolicy, StoreError
-from duequeue.contract.parts import Parts, open_parts
+from duequeue.contract.parts import open_parts
 from duequeue.drive.actions import Action, Apart, Flow, Listen, performer
 from duequeue.drive.steps import drive
 from duequeue.flows import offering
+from duequeue.parts import Parts
 
 
 @pytest.fixture

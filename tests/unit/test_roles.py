@@ -39,11 +39,12 @@ from duequeue.consumer.roles import (
 )
 from duequeue.consumer.stopping import Stopping
 from duequeue.consumer.workload import Workload
-from duequeue.contract.parts import Parts, open_parts
+from duequeue.contract.parts import open_parts
 from duequeue.contract.phrases import PickyCodec
 from duequeue.drive.actions import Listen, Pause, Run, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Event, LeaseLost, StoreFailed
+from duequeue.parts import Parts
 from duequeue.verdict import ACKED, Parked, Rules
 
 LEASE = timedelta(minutes=1)

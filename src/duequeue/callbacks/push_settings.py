@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from duequeue import defaults
 from duequeue.callbacks.guard import Guard
-from duequeue.callbacks.opened_queue import StoreSettings
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.slots import Slots
 from duequeue.errors import InvalidArgument
 from duequeue.instants import span_to_millis
+from duequeue.parts import QueueSettings
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PushSettings:
             raise InvalidArgument("grace", f"must not be negative, but it is {self.grace}")
 
     @asynccontextmanager
-    async def running(self, store: StoreSettings) -> AsyncIterator[Push]:
+    async def running(self, store: QueueSettings) -> AsyncIterator[Push]:
         """Push until the end of the block."""
         async with Poster(self.guard or Guard(), proxy=self.proxy) as poster:
             push = await Push.start(store, poster, self.calls)

@@ -6,13 +6,13 @@ Any number of processes may do so at a time, because each message is leased by o
 import asyncio
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
 from duequeue import defaults
 from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
-from duequeue.callbacks.opened_queue import OpenedQueue, StoreSettings
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.queue_push import QueuePush
 from duequeue.callbacks.records import QUEUE, Entry, Records
@@ -20,6 +20,7 @@ from duequeue.callbacks.slots import Slots
 from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.errors import DueQueueError
+from duequeue.parts import AsyncParts, QueueSettings
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 
 logger = logging.getLogger("duequeue.push")
@@ -32,14 +33,14 @@ class Push:
     """The push process: it follows the endpoints, and has one `QueuePush` for each queue."""
 
     def __init__(
-        self, settings: StoreSettings, poster: Poster, records: OpenedQueue, calls: int
+        self, settings: QueueSettings, poster: Poster, records: AsyncParts[bytes], calls: int
     ) -> None:
         self._settings = settings
         self._poster = poster
         self._endpoints = records
         self._records = Records(records.queue, records.context)
         self._slots = Slots(calls)
-        self._pushes: dict[tuple[str, str], tuple[OpenedQueue, QueuePush]] = {}
+        self._pushes: dict[tuple[str, str], tuple[AsyncParts[bytes], QueuePush]] = {}
         self._endings: dict[asyncio.Task[None], QueuePush] = {}  # of queues without endpoints
         self._closing: list[QueuePush] = []
         self._hurried = False
@@ -49,12 +50,11 @@ class Push:
 
     @classmethod
     async def start(
-        cls, settings: StoreSettings, poster: Poster, calls: int = defaults.CALLS
+        cls, settings: QueueSettings, poster: Poster, calls: int = defaults.CALLS
     ) -> "Push":
         """Begin to push; raise if the store is not available."""
         Slots(calls)
-        codec = StoredBytes("json")
-        opened = await OpenedQueue.open(settings, QUEUE, codec, history=False)
+        opened = await replace(settings, history=False).open(QUEUE, StoredBytes("json"))
         push = cls(settings, poster, opened, calls)
         try:
             await push._look()
@@ -152,9 +152,7 @@ class Push:
 
     async def _begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
         name, type_name = kind
-        history = self._settings.history
-        codec = CheckedBytes(type_name)
-        opened = await OpenedQueue.open(self._settings, name, codec, history=history)
+        opened = await self._settings.open(name, CheckedBytes(type_name))
         push = QueuePush(
             opened.context,
             opened.perform,
@@ -166,13 +164,13 @@ class Push:
         )
         self._pushes[kind] = opened, push
 
-    def _end_alone(self, opened: OpenedQueue, push: QueuePush) -> None:
+    def _end_alone(self, opened: AsyncParts[bytes], push: QueuePush) -> None:
         """End the push of a queue without endpoints, while everything else goes on."""
         push.update([])
         task = asyncio.create_task(self._end(opened, push, defaults.GRACE.total_seconds()))
         self._endings[task] = push
         task.add_done_callback(self._endings.pop)
 
-    async def _end(self, opened: OpenedQueue, push: QueuePush, seconds: float) -> None:
+    async def _end(self, opened: AsyncParts[bytes], push: QueuePush, seconds: float) -> None:
         await push.stop(seconds)
         await opened.close()

@@ -20,9 +20,9 @@ from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.retention import Retention
 
 if TYPE_CHECKING:
-    from duequeue.callbacks.opened_queue import StoreSettings
     from duequeue.callbacks.push_settings import PushSettings
     from duequeue.callbacks.pushing import Push
+    from duequeue.parts import QueueSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,16 +67,16 @@ def run(given: argparse.Namespace) -> int:
     try:
         import uvloop
 
-        from duequeue.callbacks.opened_queue import StoreSettings
+        from duequeue.parts import QueueSettings
 
         settings = push_settings(given, os.environ.get(TOKEN_FILE_VARIABLE))
     except ImportError as error:
         raise MissingExtra("push needs more packages: pip install 'duequeue[callbacks]'") from error
     keep: timedelta = given.keep_history
-    store = StoreSettings(
+    store = QueueSettings(
         given.url,
         SystemClock(),
-        given.poll_interval,
+        poll_interval=given.poll_interval,
         history=bool(keep),
         retention=Retention(history=keep) if keep else None,
     )
@@ -86,7 +86,7 @@ def run(given: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
-async def _push(settings: "PushSettings", store: "StoreSettings") -> None:
+async def _push(settings: "PushSettings", store: "QueueSettings") -> None:
     stopped = asyncio.Event()
     running: list[Push] = []
 

@@ -59,10 +59,10 @@ def path_of(*parts: str) -> str:
 def _own_service(url: str) -> Any:
     """Return the service on a database; it leaves the crons alone, because it ends soon."""
     try:
+        from duequeue.parts import QueueSettings
         from duequeue.server.access import Access
         from duequeue.server.app import Service
         from duequeue.server.limits import Limits
-        from duequeue.server.queues import QueueSettings
     except ImportError as error:
         raise MissingExtra(
             "this command needs more packages: pip install 'duequeue[server]'"

@@ -14,13 +14,13 @@ from duequeue.cli.serve import DEFAULT_URL
 from duequeue.clock import SystemClock
 from duequeue.defaults import DRAIN
 from duequeue.errors import InvalidArgument
+from duequeue.parts import QueueSettings
 from duequeue.process.garbage import collect_seldom
 from duequeue.retention import Retention
 from duequeue.server.app import Service
 from duequeue.server.certificate import Certificate
 from duequeue.server.dev_clock import DevClock
 from duequeue.server.limits import Limits
-from duequeue.server.queues import QueueSettings
 from duequeue.server.running import ServerSettings, listening_socket, serve
 from duequeue.server.unix_socket import EVERYBODY, OWNER_ONLY, listening_unix_socket
 

@@ -8,7 +8,8 @@ from typing import Any, Protocol, cast
 
 from duequeue import AsyncQueue, ManualClock, Queue
 from duequeue.contract.faces import QueueFace
-from duequeue.contract.parts import Around, open_async_parts, open_parts
+from duequeue.contract.parts import open_async_parts, open_parts
+from duequeue.flows.opening import Around
 from duequeue.port.store import Store
 
 # The properties of a store that have operations of their own.

@@ -1,17 +1,19 @@
 """Opening a queue: check every argument first, then make the store ready."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from math import inf
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
 
 from duequeue.clock import Clock, SystemClock, checked_clock, millis_of
 from duequeue.codec import Codec, codec_for
 from duequeue.defaults import CONSUMER_LEASE, LEASE, POLL_INTERVAL
-from duequeue.drive.actions import Flow
+from duequeue.drive.actions import Flow, performer, performer_async
 from duequeue.drive.retrying import retrying
+from duequeue.drive.steps import drive, drive_async
 from duequeue.errors import InvalidType, StoreError, StoreUnavailable
 from duequeue.events.events import Events
 from duequeue.flows.arguments import (
@@ -26,7 +28,7 @@ from duequeue.flows.group_commit import GroupCommit
 from duequeue.instants import positive_millis
 from duequeue.message import checked_name
 from duequeue.port.alerts import Alert, Answered
-from duequeue.port.store import Backend
+from duequeue.port.store import AsyncSession, Backend, Session, Store
 from duequeue.process.contact import StoreContact, contact_with
 from duequeue.process.shared import Shared
 from duequeue.retention import Retention
@@ -36,6 +38,9 @@ from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import NextLook
 
 T = TypeVar("T")
+
+# Returns the store of a queue, with something around it.
+Around: TypeAlias = Callable[[Store], Store]
 
 
 class QueueOptions(TypedDict, total=False):
@@ -81,6 +86,25 @@ class Opening(Generic[T]):
     history: bool
     retention: Retention | None
     response_codec: Codec[Any]
+
+    def open(self, around: Around | None = None) -> tuple[Context[T], Session]:
+        """Open the queue; the caller closes its session."""
+        session = self.backend.session()
+        try:
+            return _with(around, drive(self.flow(), performer(session))), session
+        except BaseException:
+            session.close()
+            raise
+
+    async def open_async(self, around: Around | None = None) -> tuple[Context[T], AsyncSession]:
+        """Open the queue; the caller closes its session."""
+        session = self.backend.async_session()
+        try:
+            context = await drive_async(self.flow(), performer_async(session))
+            return _with(around, context), session
+        except BaseException:
+            await session.close()
+            raise
 
     def flow(self) -> Flow[Context[T]]:
         """Make the store ready."""
@@ -160,6 +184,10 @@ class Opening(Generic[T]):
             )
             shown = ", ".join(f"{each!r} with {_live(number)}" for each, number in types.items())
             logger.warning(words, self.name, shown, own)
+
+
+def _with(around: Around | None, context: Context[T]) -> Context[T]:
+    return context if around is None else replace(context, store=around(context.store))
 
 
 def _live(number: int) -> str:

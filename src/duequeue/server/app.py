@@ -18,6 +18,7 @@ from duequeue.callbacks.push_settings import PushSettings
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.unexpected import words_about
 from duequeue.clock import Clock, SystemClock
+from duequeue.parts import QueueSettings
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.retention import Retention
 from duequeue.server import (
@@ -49,7 +50,7 @@ from duequeue.server.metrics import Meter
 from duequeue.server.openapi import description
 from duequeue.server.operations import Operations
 from duequeue.server.problems import Problem, problem_of, stopping
-from duequeue.server.queues import Queues, QueueSettings
+from duequeue.server.queues import Queues
 from duequeue.server.reads import Reads
 from duequeue.server.routing import Routes
 from duequeue.server.store_watch import StoreWatch
@@ -145,8 +146,13 @@ class Service:
         self.crons.start()
         self.counting.start()
         if self._push is not None:
-            store = self.queues.settings.store_settings
-            running = self._push.running(replace(store, observe=self.meter.metered))
+            settings = replace(
+                self.queues.settings,
+                lease=defaults.CONSUMER_LEASE,
+                max_attempts=None,
+                observe=self.meter.metered,
+            )
+            running = self._push.running(settings)
             self.running_push = await self._pushing.enter_async_context(running)
 
     def hurry(self) -> None:

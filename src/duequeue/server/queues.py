@@ -4,28 +4,25 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeVar
 
-from duequeue import defaults
 from duequeue.backends import backend_for
-from duequeue.callbacks.opened_queue import StoreSettings
-from duequeue.clock import Clock
 from duequeue.cron.scheduler_async import after_due_crons
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.retrying import retrying
 from duequeue.drive.steps import drive_async
-from duequeue.flows import opening
 from duequeue.flows.context import Context
+from duequeue.flows.opening import Opening
+from duequeue.parts import QueueSettings
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Backend, Counts, Operation, Store
 from duequeue.process.contact import contact_with
 from duequeue.queue_async import AsyncQueue
-from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.limits import Limits
 from duequeue.server.lookouts import Lookouts
@@ -41,25 +38,6 @@ MOST_PORT_STORES = 100
 RETRY = RetryPolicy(budget=timedelta(seconds=10))
 
 
-@dataclass(frozen=True)
-class QueueSettings:
-    """How the server opens every queue."""
-
-    url: str
-    clock: Clock
-    lease: timedelta = defaults.CONSUMER_LEASE
-    poll_interval: timedelta = defaults.POLL_INTERVAL
-    max_attempts: int | None = None
-    history: bool = True
-    retention: Retention | None = None
-    create: bool = True  # whether an offer makes a queue that does not exist
-
-    @property
-    def store_settings(self) -> StoreSettings:
-        """The same for callbacks."""
-        return StoreSettings(self.url, self.clock, self.poll_interval, self.history, self.retention)
-
-
 class OpenQueue:
     """One queue: `queue` shows payloads that cannot be decoded, and polls through `context` bury
     them. `looking` is for what only reads, and `users` counts the requests that are under way."""
@@ -73,7 +51,6 @@ class OpenQueue:
         meter: Meter,
         limits: Limits,
     ) -> None:
-        context = replace(context, store=meter.metered(context.name, context.store))
         self.name = context.name
         self.type_name = type_name
         self.kind = f"{context.name}|{type_name}"
@@ -157,7 +134,7 @@ class Queues:
         self._opened_by: dict[tuple[str, str], str] = {}
         self._informed: set[asyncio.Event] = set()
         self._backend = backend_for(settings.url)
-        self._checked(self._backend, "any", "json")  # raises now if a setting is not valid
+        self._opening(self._backend, "any", "json")  # raises now if a setting is not valid
         self._session: AsyncSession | None = None
         self._reading: AsyncSession | None = None
         self._starting: asyncio.Task[HistoryTable] | None = None
@@ -298,31 +275,14 @@ class Queues:
         return await drive_async(flow, performer_async(self._session))
 
     async def _open_one(self, url: str, name: str, type_name: str) -> OpenQueue:
-        backend = backend_for(url)
-        checked = self._checked(backend, name, type_name)
+        checked = self._opening(backend_for(url), name, type_name)
         await self.start()  # so that the tables of a store in memory outlive this queue
-        session = backend.async_session()
-        try:
-            context = await drive_async(checked.flow(), performer_async(session))
-        except BaseException:
-            await session.close()
-            raise
-        return OpenQueue(backend, context, session, type_name, self.meter, self._limits)
+        context, session = await checked.open_async(partial(self.meter.metered, name))
+        return OpenQueue(checked.backend, context, session, type_name, self.meter, self._limits)
 
-    def _checked(self, backend: Backend, name: str, type_name: str) -> opening.Opening[bytes]:
-        settings = self.settings
-        return opening.checked(
-            backend,
-            name,
-            codec=CheckedBytes(type_name),
-            lease=settings.lease,
-            poll_interval=settings.poll_interval,
-            clock=settings.clock,
-            retry=RETRY,
-            max_attempts=settings.max_attempts,
-            history=settings.history,
-            retention=settings.retention,
-        )
+    def _opening(self, backend: Backend, name: str, type_name: str) -> Opening[bytes]:
+        settings = replace(self.settings, retry=RETRY)
+        return settings.opening(name, CheckedBytes(type_name), backend)
 
     def _to_be_closed(self, token: str) -> list[tuple[str, str]]:
         """Return what to close first, in turn: what was not used for the longest time.

@@ -1,0 +1,105 @@
+"""Queues together with the parts that they are made of, for what stands between the two.
+
+Those are the server, callbacks, and tests.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from duequeue import defaults
+from duequeue.backends import backend_for
+from duequeue.clock import Clock
+from duequeue.codec import Codec
+from duequeue.cron.scheduler_async import after_due_crons
+from duequeue.drive.actions import Flow, performer_async
+from duequeue.drive.steps import drive_async
+from duequeue.flows import opening
+from duequeue.flows.context import Context
+from duequeue.flows.opening import Around, Opening
+from duequeue.port.store import AsyncSession, Backend, Session, Store
+from duequeue.queue import Queue
+from duequeue.queue_async import AsyncQueue
+from duequeue.retention import Retention
+from duequeue.retry_policy import RetryPolicy
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """How a process opens all queues of a database."""
+
+    url: str
+    clock: Clock
+    lease: timedelta = defaults.CONSUMER_LEASE  # which is extended, as that of a consumer
+    poll_interval: timedelta = defaults.POLL_INTERVAL
+    max_attempts: int | None = None
+    history: bool = True
+    retention: Retention | None = None
+    retry: RetryPolicy | None = None
+    create: bool = True  # whether an offer makes a queue that does not exist
+    # Returns the store of a queue with something around it that observes its calls.
+    observe: Callable[[str, Store], Store] | None = None
+
+    def opening(self, name: str, codec: Codec[T], backend: Backend | None = None) -> Opening[T]:
+        """Check the settings for one queue; its store may be another one than that of the URL."""
+        return opening.checked(
+            backend_for(self.url) if backend is None else backend,
+            name,
+            codec=codec,
+            lease=self.lease,
+            poll_interval=self.poll_interval,
+            clock=self.clock,
+            retry=self.retry,
+            max_attempts=self.max_attempts,
+            history=self.history,
+            retention=self.retention if self.history else None,
+        )
+
+    async def open(self, name: str, codec: Codec[T]) -> "AsyncParts[T]":
+        """Open one queue."""
+        around = None if self.observe is None else partial(self.observe, name)
+        return await open_async_parts(self.opening(name, codec), around)
+
+
+class Parts(NamedTuple):
+    """A blocking queue, which closes its session."""
+
+    queue: Queue[Any]
+    context: Context[Any]
+    session: Session
+    backend: Backend
+
+
+class AsyncParts(Generic[T]):
+    """An awaiting queue, which closes its session; `drive` runs a flow on it."""
+
+    def __init__(self, backend: Backend, context: Context[T], session: AsyncSession) -> None:
+        self.queue = AsyncQueue(backend, context, session)
+        self.backend = backend
+        self.context = context
+        self.session = session
+        self.perform = after_due_crons(performer_async(session), context)
+
+    async def drive(self, flow: Flow[R]) -> R:
+        """Run a flow on this queue."""
+        return await drive_async(flow, self.perform)
+
+    async def close(self) -> None:
+        """Close the queue, and give its connections back."""
+        await self.queue.close()
+
+
+def open_parts(checked: Opening[Any], around: Around | None = None) -> Parts:
+    """Open a queue; `around` returns its store with something around it."""
+    context, session = checked.open(around)
+    return Parts(Queue(checked.backend, context, session), context, session, checked.backend)
+
+
+async def open_async_parts(checked: Opening[T], around: Around | None = None) -> AsyncParts[T]:
+    """Open an awaiting queue; `around` returns its store with something around it."""
+    return AsyncParts(checked.backend, *await checked.open_async(around))
