@@ -103,9 +103,9 @@ QUEUE_BUGS = (
     ),
     Bug(
         "messages that are released together wake for the last of them alone",
-        "consumer/settling.py",
-        "context.announce(min(release.due_at for release in releases), now)",
-        "context.announce(max(release.due_at for release in releases), now)",
+        "flows/settling.py",
+        "context.announce(now + min(delay for _, delay in releases), now)",
+        "context.announce(now + max(delay for _, delay in releases), now)",
         "tests/unit/test_settling_together.py",
     ),
     Bug(

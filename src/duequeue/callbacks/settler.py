@@ -10,10 +10,11 @@ from duequeue.backoff import jittered
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.settlement import GIVEN_BACK, GivenBack
 from duequeue.callbacks.unexpected import words_about
-from duequeue.consumer.settling import by_verdict, give_back, settle
+from duequeue.consumer.settling import by_verdict, settle
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
+from duequeue.flows.settling import give_back
 from duequeue.verdict import Verdict
 
 logger = logging.getLogger("duequeue.push")

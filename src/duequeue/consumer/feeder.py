@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from duequeue.consumer import settling
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.roles import AwaitRoom, ConsumerRole, RoleFlow, relayed
@@ -13,6 +12,7 @@ from duequeue.drive.actions import Action, Flow, Pause, Run
 from duequeue.errors import QueueClosed
 from duequeue.flows import polling
 from duequeue.flows.context import Context
+from duequeue.flows.settling import give_back
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Feeder(ConsumerRole[T, P]):
             else:
                 with self.handover as workload:
                     returned = workload.add(fetched, room)
-                giving_back = settling.give_back(self.context, returned)
+                giving_back = give_back(self.context, returned)
                 yield from self.tried("give messages back", giving_back)
 
     def _be_alone(self) -> RoleFlow[None]:

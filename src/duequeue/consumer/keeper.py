@@ -21,6 +21,7 @@ from duequeue.consumer.roles import (
 from duequeue.drive.actions import Flow, Pause
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_lost
+from duequeue.flows.settling import give_back, one_lease_each
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Extended, Lease, Steps
 from duequeue.verdict import Rules
@@ -92,7 +93,7 @@ class Keeper(ConsumerRole[T, P]):
         with self.handover as workload:
             unbegun = workload.take_waiting() if workload.stalled else []
         if unbegun:  # no thread is free here, but other consumers can handle them
-            yield from self.tried("give messages back", settling.give_back(self.context, unbegun))
+            yield from self.tried("give messages back", give_back(self.context, unbegun))
 
     def _settle(self) -> RoleFlow[None]:
         with self.handover as workload:
@@ -126,14 +127,12 @@ def extend_leases(
     """
     now = context.now()
     aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
-    while aging:
-        # A message may be here twice: with a lease that is lost, and with a new one.
-        once = {message.lease.id: message for message in aging}
-        leases = [message.lease for message in once.values()]
+    for once in one_lease_each(aging, lambda message: message.lease):
+        leases = [message.lease for message in once]
         extended, now = yield from context.consume_from_now(
             partial(_extend, context, leases), min(context.lease / 3000, context.retry.try_seconds)
         )
-        for message in once.values():
+        for message in once:
             if message.lease.id in extended.won:
                 message.extended_to(now + context.lease)
             elif message.lease.id in extended.busy:
@@ -142,8 +141,7 @@ def extend_leases(
                 logger.warning("queue %r: lost the lease of %r", context.name, message.key)
                 lost.append(message)
         held = extended.won | extended.busy
-        emit_lost(context, (each for each in once.values() if not each.settled), held)
-        aging = [message for message in aging if once[message.lease.id] is not message]
+        emit_lost(context, (each for each in once if not each.settled), held)
 
 
 def _extend(context: Context[T], leases: list[Lease], now: int) -> Steps[Extended]:

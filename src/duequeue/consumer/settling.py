@@ -4,21 +4,19 @@ import logging
 import traceback
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import TypeVar
 
 from duequeue.consumer.workload import Done
 from duequeue.drive.actions import Flow
 from duequeue.errors import DeliveryLost
 from duequeue.events.events import Handled, LeaseLost
-from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried, emit_lost
-from duequeue.flows.responding import encoded_response, store_answers
-from duequeue.flows.settling import storable, store_burials
+from duequeue.flows.responding import encoded_response
+from duequeue.flows.settling import ToSettle, burial_of, settle_many
 from duequeue.instants import MILLISECOND, words_for
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Answer, Burial, Lease, Release
+from duequeue.port.store import Answer
 from duequeue.process.contact import one_line
 from duequeue.verdict import (
     Acked,
@@ -159,44 +157,22 @@ def by_verdict(done: Sequence[Done[P]]) -> list[list[Done[P]]]:
 def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
     """Carry out verdicts, with one statement for each kind."""
     now = context.now()
-    acks: list[Lease] = []
-    answers: list[Answer] = []
-    releases: list[Release] = []
-    burials: list[Burial] = []
+    asked = ToSettle()
     for message, verdict in done:
         match verdict:
-            case Acked(response):
-                if response is None:
-                    acks.append(message.lease)
-                else:
-                    answers.append(Answer(message.lease, response, now + context.keep))
+            case Acked(bytes() as response):
+                asked.answers.append(Answer(message.lease, response, now + context.keep))
+            case Acked():
+                asked.acks.append(message.lease)
             case Released(delay):
-                releases.append(Release(message.lease, now + delay // MILLISECOND))
+                asked.releases.append((message.lease, delay // MILLISECOND))
             case Parked(reason):
-                about = (message.attempt, storable(reason), context.keep)
-                burials.append(Burial(message.lease, *about))
-    won: set[int] = set()
-    if acks:
-        won |= yield from context.consume(partial(context.store.ack, acks, now))
-    for chunk in chunks(answers):
-        won |= yield from store_answers(context, chunk, now)
-    if releases:
-        won |= yield from context.consume(partial(context.store.release, releases))
-        yield from context.announce(min(release.due_at for release in releases), now)
-    if burials:
-        won |= yield from store_burials(context, burials, now)
+                burial = burial_of(context, message.lease, message.attempt, reason)
+                asked.burials.append(burial)
+    won = {lease.id for lease in (yield from settle_many(context, asked))}
     messages = [message for message, _ in done]
-    emit_buried(context, messages, burials, won)
+    emit_buried(context, messages, asked.burials, won)
     emit_lost(context, (message for message in messages if not message.settled), won)
-
-
-def give_back(context: Context[T], messages: Sequence[P]) -> Flow[None]:
-    """Give back messages that no handler has begun, as if they had never been delivered."""
-    if messages:
-        leases = [message.lease for message in messages]
-        yield from context.consume(partial(context.store.give_back, leases))
-        now = context.now()
-        yield from context.announce(min(message.due_millis for message in messages), now)
 
 
 def abandon(context: Context[T], messages: Sequence[P]) -> Flow[None]:

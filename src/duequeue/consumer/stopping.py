@@ -14,6 +14,7 @@ from duequeue.consumer.roles import (
     EndHook,
     RoleFlow,
 )
+from duequeue.flows.settling import give_back
 from duequeue.leased import LeasedMessage
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Stopping(ConsumerRole[T, P]):
         yield AwaitFeeder()  # its last poll would fetch again what is given back
         with self.handover as workload:
             unbegun = workload.take_waiting()
-        yield from self.tried("give messages back", settling.give_back(self.context, unbegun))
+        yield from self.tried("give messages back", give_back(self.context, unbegun))
         yield AwaitHandlers(grace_ends_at - monotonic())
         with self.handover as workload:
             overdue = workload.give_up_running()

@@ -1,6 +1,5 @@
 """Answers to messages, and waiting for them."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from math import inf
@@ -13,6 +12,7 @@ from duequeue.drive.retrying import retrying
 from duequeue.errors import InvalidArgument, InvalidType, NotAnswered, UndecodablePayload
 from duequeue.flows.arguments import DEFAULT, keep_millis
 from duequeue.flows.context import Context
+from duequeue.flows.settling import store_answers
 from duequeue.instants import nearest_instant, timeout_millis
 from duequeue.leased import LeasedMessage
 from duequeue.message import checked_key, checked_payload
@@ -54,16 +54,6 @@ def encoded_response(context: Context[T], key: str, response: object) -> bytes:
         text = f"the response to {key!r} cannot be encoded: {error}"
         raise kind("response", text=text) from error
     return checked_payload(data, key, "response")
-
-
-def store_answers(context: Context[T], answers: Sequence[Answer], now: int) -> Flow[set[int]]:
-    """Settle and answer messages in one transaction, and wake those who wait for the responses."""
-    sender = context.sender()
-    store = partial(context.store.answer, answers, now, sender=sender)
-    won = yield from context.consume(store)
-    answered = [answer.lease.key for answer in answers if answer.lease.id in won]
-    context.announce_answered(answered, sender)
-    return won
 
 
 def forget_response(context: Context[T], key: str) -> Flow[bool]:

@@ -1,6 +1,7 @@
-"""Ack, extend, release and bury; each returns whether it won."""
+"""Ack, extend, release and bury one message, or many at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -8,13 +9,90 @@ from typing import TypeVar
 from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, InvalidType, StoreUnavailable
 from duequeue.flows.arguments import delay_millis
+from duequeue.flows.chunking import chunks
 from duequeue.flows.context import Context
 from duequeue.flows.emitting import emit_buried
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
-from duequeue.port.store import Burial, Lease, Release, Steps
+from duequeue.port.store import Answer, Burial, Lease, Release, Steps
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+@dataclass
+class ToSettle:
+    """What becomes of many messages; delays and the spans of extensions are in milliseconds."""
+
+    acks: list[Lease] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    releases: list[tuple[Lease, int]] = field(default_factory=list)
+    burials: list[Burial] = field(default_factory=list)
+    extensions: list[tuple[Lease, int]] = field(default_factory=list)
+
+
+def settle_many(context: Context[T], asked: ToSettle) -> Flow[set[Lease]]:
+    """Settle messages with one statement for each kind, and return the leases that still held."""
+    won: set[Lease] = set()
+    for acks in one_lease_each(asked.acks, lambda lease: lease):
+        ids = yield from context.consume(partial(context.store.ack, acks, context.now()))
+        won.update(lease for lease in acks if lease.id in ids)
+    for answers in one_lease_each(asked.answers, _lease_of):
+        for chunk in chunks(answers):
+            ids = yield from store_answers(context, chunk, context.now())
+            won.update(each.lease for each in chunk if each.lease.id in ids)
+    for releases in one_lease_each(asked.releases, lambda each: each[0]):
+        ids = yield from _release_many(context, releases)
+        won.update(lease for lease, _ in releases if lease.id in ids)
+    for burials in one_lease_each(asked.burials, _lease_of):
+        ids = yield from store_burials(context, burials, context.now())
+        won.update(each.lease for each in burials if each.lease.id in ids)
+    by_span: dict[int, list[Lease]] = {}
+    for lease, millis in asked.extensions:
+        by_span.setdefault(millis, []).append(lease)
+    for millis, extended in by_span.items():
+        for leases in one_lease_each(extended, lambda lease: lease):
+            ids, _ = yield from context.consume_from_now(
+                partial(_extend_unless_locked, context, leases, millis)
+            )
+            won.update(lease for lease in leases if lease.id in ids)
+    return won
+
+
+def _lease_of(item: Answer | Burial) -> Lease:
+    return item.lease
+
+
+def one_lease_each(
+    items: Iterable[Item], lease_of: Callable[[Item], Lease]
+) -> Iterator[list[Item]]:
+    """Cut items into lists that hold one lease of each message, because stores return ids.
+
+    A message may be there twice: with a lease that is lost, and with a new one.
+    """
+    left = list(items)
+    while left:
+        once = {lease_of(item).id: item for item in left}
+        yield list(once.values())
+        left = [item for item in left if once[lease_of(item).id] is not item]
+
+
+def _release_many(context: Context[T], releases: list[tuple[Lease, int]]) -> Flow[set[int]]:
+    def release(now: int) -> Steps[set[int]]:
+        return context.store.release([Release(lease, now + delay) for lease, delay in releases])
+
+    won, now = yield from context.consume_from_now(release)
+    yield from context.announce(now + min(delay for _, delay in releases), now)
+    return won
+
+
+def give_back(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[None]:
+    """Give back messages that no handler has begun, as if they had never been delivered."""
+    if messages:
+        leases = [message.lease for message in messages]
+        yield from context.consume(partial(context.store.give_back, leases))
+        now = context.now()
+        yield from context.announce(min(message.due_millis for message in messages), now)
 
 
 def ack_many(context: Context[T], messages: Sequence[LeasedMessage[T]]) -> Flow[int]:
@@ -65,22 +143,25 @@ def extend(context: Context[T], message: LeasedMessage[T], lease: timedelta | No
 
 def _extend(context: Context[T], message: LeasedMessage[T], millis: int) -> Flow[bool]:
     won, now = yield from context.consume_from_now(
-        lambda now: _extend_unless_locked(context, message.lease, now + millis)
+        partial(_extend_unless_locked, context, [message.lease], millis)
     )
     if won:
         message.extended_to(now + millis)
-    return won
+    return bool(won)
 
 
-def _extend_unless_locked(context: Context[T], lease: Lease, until: int) -> Steps[bool]:
-    """Extend a lease; if another transaction has locked the message, this is worth a retry."""
-    won, busy = yield from context.store.extend([lease], until)
+def _extend_unless_locked(
+    context: Context[T], leases: list[Lease], millis: int, now: int
+) -> Steps[set[int]]:
+    """Extend leases; if another transaction has locked a message, this is worth a retry."""
+    won, busy = yield from context.store.extend(leases, now + millis)
     if busy:
+        key = next(lease.key for lease in leases if lease.id in busy)
         raise StoreUnavailable(
-            f"the lease of {lease.key!r} in the queue {context.name!r} could not be extended, "
+            f"the lease of {key!r} in the queue {context.name!r} could not be extended, "
             "because another transaction has locked the message"
         )
-    return bool(won)
+    return won
 
 
 def release(context: Context[T], message: LeasedMessage[T], delay: timedelta) -> Flow[bool]:
@@ -105,8 +186,7 @@ def bury(context: Context[T], message: LeasedMessage[T], reason: str) -> Flow[bo
         raise InvalidType("reason", f"must be a str, not {type(reason).__name__}")
     if message.handler_began is not None:
         message.handler_ended(context.now())
-    about = (message.attempt, storable(reason), context.keep)
-    return _bury(context, message, Burial(message.lease, *about))
+    return _bury(context, message, burial_of(context, message.lease, message.attempt, reason))
 
 
 def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flow[bool]:
@@ -117,6 +197,16 @@ def _bury(context: Context[T], message: LeasedMessage[T], burial: Burial) -> Flo
     return bool(won)
 
 
+def store_answers(context: Context[T], answers: Sequence[Answer], now: int) -> Flow[set[int]]:
+    """Settle and answer messages in one transaction, and wake those who wait for the responses."""
+    sender = context.sender()
+    store = partial(context.store.answer, answers, now, sender=sender)
+    won = yield from context.consume(store)
+    answered = [answer.lease.key for answer in answers if answer.lease.id in won]
+    context.announce_answered(answered, sender)
+    return won
+
+
 def store_burials(context: Context[T], burials: Sequence[Burial], now: int) -> Flow[set[int]]:
     """Bury messages in one transaction, and wake those who wait for responses to them."""
     sender = context.sender()
@@ -124,6 +214,11 @@ def store_burials(context: Context[T], burials: Sequence[Burial], now: int) -> F
     refused = [burial.lease.key for burial in burials if burial.lease.id in won]
     context.announce_answered(refused, sender)
     return won
+
+
+def burial_of(context: Context[T], lease: Lease, attempts: int, reason: str) -> Burial:
+    """Return the burial of a message."""
+    return Burial(lease, attempts, storable(reason), context.keep)
 
 
 def storable(reason: str) -> str:

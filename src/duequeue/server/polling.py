@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from duequeue.consumer.settling import give_back
 from duequeue.drive.stoppable import Stopped
 from duequeue.errors import DueQueueError
 from duequeue.flows import polling
 from duequeue.flows.context import Context
 from duequeue.flows.lease_tokens import token_of
+from duequeue.flows.settling import give_back
 from duequeue.instants import positive_millis
 from duequeue.leased import LeasedMessage
 from duequeue.server import wire
