@@ -3,6 +3,8 @@
 The drivers raise classes of their own, but all of them put the number of the error first.
 """
 
+from asyncio import CancelledError
+
 import asyncmy.errors
 import pymysql
 
@@ -104,9 +106,9 @@ def leaves_it_usable(error: BaseException) -> bool:
 
     It cannot be used after an interrupt, which may occur in the middle of the driver's code, nor if
     it leads to a server that has become read-only, or to a node that its cluster has lost. A new
-    connection may find another host.
+    connection may find another host. A cancelled call has read its replies.
     """
     number = number_of(error)
     if number is not None:
         return number not in LOST and number not in READ_ONLY and number != NOT_READY
-    return isinstance(error, DueQueueError)
+    return isinstance(error, DueQueueError | CancelledError)

@@ -1,6 +1,5 @@
-"""The same sessions, awaiting."""
+"""Awaiting sessions on the shared pool of connections."""
 
-import asyncio
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -28,6 +27,8 @@ T = TypeVar("T")
 class AsyncMariadbSession:
     """Runs each operation on a connection of the pool that this event loop shares."""
 
+    conversation = Conversation
+
     def __init__(self, settings: MariadbSettings) -> None:
         self._settings = settings
         self._pool = shared_pool_async(MariadbServer(settings))
@@ -49,7 +50,7 @@ class AsyncMariadbSession:
                 result = await self._try(operation, place, locks_first=True)
             at_rest = True
         except BaseException as error:
-            at_rest = _leaves_it_usable(error)
+            at_rest = leaves_it_usable(error)
             if (translated := failure(error, place, self._settings.address)) is not None:
                 raise translated from error
             raise
@@ -70,7 +71,7 @@ class AsyncMariadbSession:
         connection: AsyncMariadbConnection = place.connection or await connect_async(
             place, self._settings
         )
-        talk = Conversation(
+        talk = self.conversation(
             connection.facts,
             ends_at=place.ends_at,
             locks_first=locks_first,
@@ -80,7 +81,7 @@ class AsyncMariadbSession:
             result = await drive_async(operation(), partial(_perform, connection, talk))
             await drive_async(talk.finish(), connection.send)
         except BaseException as error:
-            if _leaves_it_usable(error) and connection.open:
+            if leaves_it_usable(error) and connection.open:
                 with suppress(*DRIVER_ERRORS):  # the first error is the one to raise
                     await drive_async(talk.give_up(), connection.send)
             raise
@@ -93,8 +94,3 @@ async def _perform(
     connection: AsyncMariadbConnection, talk: Conversation, command: object
 ) -> object:
     return await drive_async(talk.perform(command), connection.send)
-
-
-def _leaves_it_usable(error: BaseException) -> bool:
-    """Return whether a connection can be used again; a cancelled call has read its replies."""
-    return isinstance(error, asyncio.CancelledError) or leaves_it_usable(error)

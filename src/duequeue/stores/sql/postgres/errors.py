@@ -2,6 +2,7 @@
 
 import errno
 import os
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeGuard
@@ -89,9 +90,10 @@ def leaves_it_usable(error: BaseException) -> bool:
     """Return whether the connection of a failed call can be used again.
 
     It cannot be used after an interrupt, which may occur in the middle of the driver's code, nor if
-    it leads to a demoted primary.
+    it leads to a demoted primary. After a cancellation, the driver has ended the statement and read
+    its answer.
     """
-    expected = isinstance(error, psycopg.Error | DueQueueError)
+    expected = isinstance(error, psycopg.Error | DueQueueError | CancelledError)
     return expected and not isinstance(error, codes.ReadOnlySqlTransaction)
 
 

@@ -1,7 +1,6 @@
 """Blocking sessions on the shared pool of connections."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any, TypeAlias, TypeVar
@@ -22,11 +21,8 @@ from duequeue.stores.sql.commands import (
 )
 from duequeue.stores.sql.pooling.pool import shared_pool
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
-from duequeue.stores.sql.postgres.errors import (
-    failure,
-    interrupt_behind,
-    leaves_it_usable,
-)
+from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
+from duequeue.stores.sql.postgres.in_turn import in_turn
 from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
@@ -38,7 +34,8 @@ OPEN_TRANSACTION = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
 # The arguments are those of `perform`.
 Perform: TypeAlias = Callable[
-    [psycopg.Connection[Any], psycopg.Cursor[TupleRow] | None, float | None, Any], object
+    [psycopg.Connection[Any], psycopg.Cursor[TupleRow] | None, float | None, Any],
+    object,
 ]
 
 
@@ -99,9 +96,7 @@ def perform(
             connection.execute(BEGIN_STATEMENT)
         return None
     if isinstance(command, QueriesInTurn):
-        if kept is None:  # an interrupt would leave a caller's connection inside the pipeline
-            return [perform(connection, None, ends_at, each) for each in command.queries]
-        return _perform_in_turn(connection, ends_at, command.queries)
+        return in_turn(perform, connection, kept, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
     if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
@@ -111,29 +106,6 @@ def perform(
     if isinstance(command, Execute):
         return kept.rowcount
     return kept.fetchall() if kept.rownumber is not None else []
-
-
-def _perform_in_turn(
-    connection: psycopg.Connection[Any], ends_at: float | None, each: Sequence[QueryEach]
-) -> list[list[TupleRow]]:
-    """Send all queries before the first reply; until the end, they are one transaction."""
-    cursors: list[psycopg.Cursor[TupleRow]] = []
-    handled = sys.exception()
-    try:
-        with connection.pipeline():
-            for command in each:
-                cursors.append(cursor_on(connection))
-                query, parameters = statement(command, ends_at)
-                cursors[-1].execute(query, parameters, binary=True)
-    except psycopg.Error as error:
-        interrupt = interrupt_behind(error, handled)
-        if interrupt is None:
-            # The driver may note statements as prepared that the server never prepared, and each
-            # later call on the connection would fail.
-            connection.close()
-            raise
-        raise interrupt from None
-    return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
 
 
 def _roll_back(connection: psycopg.Connection, error: BaseException) -> None:

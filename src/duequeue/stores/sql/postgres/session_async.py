@@ -1,9 +1,9 @@
-"""The same sessions, awaiting."""
+"""Awaiting sessions on the shared pool of connections."""
 
-import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -12,7 +12,6 @@ from psycopg.rows import TupleRow
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
 from duequeue.stores.sql.commands import (
-    BEGIN,
     Begin,
     Execute,
     QueriesInTurn,
@@ -23,12 +22,21 @@ from duequeue.stores.sql.commands import (
 from duequeue.stores.sql.pooling.pool_async import shared_pool_async
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
+from duequeue.stores.sql.postgres.in_turn import in_turn_async
 from duequeue.stores.sql.postgres.server import PostgresServer
-from duequeue.stores.sql.postgres.session import MOST_KEPT_BYTES, OPEN_TRANSACTION
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
 T = TypeVar("T")
+
+MOST_KEPT_BYTES = 64 * 1024
+OPEN_TRANSACTION = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
+
+# The arguments are those of `perform`.
+AsyncPerform: TypeAlias = Callable[
+    [psycopg.AsyncConnection[Any], psycopg.AsyncCursor[TupleRow] | None, float | None, Any],
+    Awaitable[object],
+]
 
 
 class AsyncPostgresSession:
@@ -38,6 +46,7 @@ class AsyncPostgresSession:
         self._settings = settings
         self._pool = shared_pool_async(PostgresServer(settings))
         self._pool.join()
+        self._perform: AsyncPerform = perform
         self._closed = False
 
     async def run(
@@ -49,7 +58,8 @@ class AsyncPostgresSession:
             connection = place.connection or await connect_async(place, self._settings)
             ends_at = None if connection.limits_lock_waits else place.deadline
             result = await drive_async(
-                operation(), partial(perform, connection, connection.cursor_to_keep, ends_at)
+                operation(),
+                partial(self._perform, connection, connection.cursor_to_keep, ends_at),
             )
             if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 await connection.commit()
@@ -78,15 +88,17 @@ async def perform(
     ends_at: float | None,
     command: Begin | Query | QueryEach | QueriesInTurn | Execute | Script,
 ) -> object:
-    """Carry out one command; see `session.perform`."""
+    """Carry out one command; return its rows, or the number of rows that it touched.
+
+    A connection of ours has a cursor that is kept, and begins transactions itself. On a caller's
+    connection, the caller has begun one.
+    """
     if isinstance(command, Begin):
         if kept is not None and connection.pgconn.transaction_status == TransactionStatus.IDLE:
             await connection.execute(BEGIN_STATEMENT)
         return None
     if isinstance(command, QueriesInTurn):
-        # The driver leaves a pipeline that is cancelled in disorder, so there is none here.
-        await perform(connection, kept, ends_at, BEGIN)
-        return [await perform(connection, kept, ends_at, each) for each in command.queries]
+        return await in_turn_async(perform, connection, kept, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
     if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
@@ -105,7 +117,5 @@ async def _roll_back(connection: psycopg.AsyncConnection, error: BaseException) 
             await connection.rollback()
     except psycopg.Error:
         await connection.close()  # the first error is the one to raise
-    # After a cancellation, the driver has ended the statement and read its answer.
-    is_usable = isinstance(error, asyncio.CancelledError) or leaves_it_usable(error)
-    if not connection.closed and not is_usable:
+    if not connection.closed and not leaves_it_usable(error):
         await connection.close()
