@@ -21,7 +21,7 @@ QUICK := tests/architecture tests/callbacks tests/cli tests/model tests/server t
 DEAR := cli/test_pipeline* cli/test_worker* callbacks/test_push_process* \
 	$(patsubst %,server/test_%.py,crash openapi own_token stopping tls)
 
-.PHONY: help install version downloads test test-quick mutants fire siege check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+.PHONY: help install version downloads test test-quick mutants fire siege made check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -49,7 +49,11 @@ fire: install  ## Break everything around DueQueue for MINUTES=30, and prove tha
 siege: install  ## Attack a server for two minutes, and measure what that costs other clients
 	@$(BIN)/python -m tests.server.siege
 
-check: install  ## Check format, lint, types (of the documentation too) and layers
+made: install  ## Write the blocking modules that are made from their awaiting twins
+	@$(BIN)/python -m tools.made
+
+check: install  ## Check format, lint, types (of the documentation too), layers and made modules
+	@$(BIN)/python -m tools.made --check
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

@@ -1,3 +1,4 @@
+# Made from session_async.py: change that file, and run `make made`.
 """Blocking sessions on the shared pool of connections."""
 
 from contextlib import suppress

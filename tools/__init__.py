@@ -1,0 +1,1 @@
+"""What developers of DueQueue run."""
