@@ -9,10 +9,9 @@ import pytest
 from duequeue import OfferOutcome
 from duequeue.backends import backend_for
 from duequeue.bulk.port import KEY, Conditions, SnapshotQuery
-from duequeue.bulk.redis_snapshots import RedisSnapshots
+from duequeue.bulk.redis import BulkRedisBackend
 from duequeue.port.store import Answer, Burial, Claimed, Expiry, Lease, Record, Steps, Store
 from duequeue.stores.redis.calling import MOST_BYTES
-from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer, scripts_run
 from tests.redis.waiting import KIND
 
@@ -137,7 +136,7 @@ def test_large_burials_are_read_and_purged_in_several_scripts(stage: Stage) -> N
 def test_messages_are_selected_in_several_scripts(stage: Stage, *, with_payload: bool) -> None:
     keys = [str(number) for number in range(MANY)]
     stage.offer([Record(key, LARGE, 0) for key in keys])
-    snapshots = RedisSnapshots(RedisSettings.from_url(stage.url), kind_id=1)
+    snapshots = BulkRedisBackend(stage.url).snapshots(kind_id=1)
     (part,) = snapshots.plan(range(0), 1, 1.0)
     query = SnapshotQuery(with_payload, Conditions(keys=["nothing", *keys, "nothing else"]))
     pages, scripts = stage.counted(lambda: list(snapshots.read(part, MANY, query)))

@@ -6,6 +6,7 @@ and a batch that was interrupted continues where it stopped when it is tried aga
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from itertools import chain
 
 import pyarrow as pa
@@ -29,11 +30,14 @@ from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller, reco
 from duequeue.stores.redis.commands import Word
 from duequeue.stores.redis.mailbox import shared_mailboxes
 from duequeue.stores.redis.opening import open_kind
+from duequeue.stores.redis.scripts import add_scripts
 from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.store import RedisStore
 from duequeue.stores.redis_client.settings import RedisSettings
 
 CHUNK_BYTES = 8 * 1024 * 1024
+
+add_scripts(files(__package__).joinpath("redis.lua").read_text("utf-8"))
 
 
 def records_of(rows: pa.RecordBatch) -> Iterator[list[Record]]:

@@ -1,2 +1,0 @@
--- keys: batches
-return call('HGETALL', batches)

@@ -1,2 +1,0 @@
--- keys: commit
-return call('HMGET', commit, 'batch', 'created', 'updated', 'ignored')

@@ -1,2 +1,0 @@
--- keys: last_id
-return call('GET', last_id) or '0'

@@ -1,4 +1,0 @@
--- lasting
--- keys: unread
--- args: slice
-return call('SREM', unread, slice)

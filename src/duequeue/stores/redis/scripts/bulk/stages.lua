@@ -1,2 +1,0 @@
--- keys: stages
-return call('SMEMBERS', stages)

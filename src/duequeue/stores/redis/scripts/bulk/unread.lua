@@ -1,2 +1,0 @@
--- keys: unread
-return call('SMEMBERS', unread)

@@ -1,2 +1,0 @@
--- keys: messages
-return call('HLEN', messages)

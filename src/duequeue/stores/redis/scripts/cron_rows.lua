@@ -1,2 +1,0 @@
--- keys: crons
-return call('HGETALL', crons)

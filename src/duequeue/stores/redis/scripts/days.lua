@@ -1,2 +1,0 @@
--- keys: days
-return call('SMEMBERS', days)
