@@ -2,8 +2,17 @@
 
 import re
 from datetime import timedelta
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from duequeue.errors import InvalidArgument, InvalidType
+
+# A duration in JSON.
+Duration: TypeAlias = Annotated[
+    str | int | float,
+    Meta(description='seconds, or a number with ms, s, m, h or d, such as "1.5s" or "30 minutes"'),
+]
 
 _UNITS = {
     "": 1.0,
@@ -33,6 +42,17 @@ def parse_duration(text: str) -> timedelta:
         return timedelta(seconds=float(found[1]) * unit)
     except (OverflowError, ValueError) as error:
         raise InvalidArgument("duration", text=f"{shown} is too long for a duration") from error
+
+
+def duration_of(given: str | float, argument: str) -> timedelta:
+    """Read a duration of JSON, which must not be negative."""
+    try:
+        found = parse_duration(given if isinstance(given, str) else f"{given:f}")
+    except InvalidArgument as error:
+        raise InvalidArgument(argument, text=f"{argument}: {error}") from None
+    if found < timedelta(0):
+        raise InvalidArgument(argument, "must not be negative")
+    return found
 
 
 def duration_text(span: timedelta) -> str:

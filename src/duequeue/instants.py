@@ -2,11 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from duequeue.errors import InvalidArgument, InvalidType, StoreError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
+# In JSON, an instant is a text with milliseconds, in UTC.
+InstantText: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 LONGEST = timedelta(days=365_000)
 _LONGEST_SHOWN = 40
 

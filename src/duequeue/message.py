@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Generic
+from typing import Annotated, Any, Generic, TypeAlias
 
+from msgspec import Meta
 from typing_extensions import TypeVar
 
 from duequeue.errors import InvalidArgument, InvalidType, PayloadTooLarge
@@ -16,6 +17,11 @@ MAX_KEY_LENGTH = 200
 MAX_NAME_LENGTH = 100
 MAX_TYPE_NAME_LENGTH = 200
 MAX_PAYLOAD_BYTES = 8 * 1024 * 1024
+
+# The name of a queue in JSON.
+QueueNameText: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00|]*$")
+]
 
 
 class OfferOutcome(Enum):

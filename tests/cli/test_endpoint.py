@@ -1,5 +1,7 @@
 """`duequeue endpoint`, on a database and at a server."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,8 +12,8 @@ import pytest
 from duequeue import Queue, queues
 from duequeue.callbacks.signing import new_secret
 from duequeue.cli import main
+from duequeue.queue_names import OWN_QUEUES
 from duequeue.server import app_for
-from duequeue.server.cron_keeper import CronKeeper
 from tests.server.served import served
 
 URL = "https://shop.example.com/callbacks"
@@ -85,19 +87,37 @@ def test_the_definitions_of_the_service_are_not_among_the_queues(
     assert capsys.readouterr().out == "a\n"
 
 
-def test_a_command_does_not_run_the_crons_of_a_database(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[CronKeeper] = []
-
-    async def look(keeper: CronKeeper) -> None:
-        looks.append(keeper)
-
-    monkeypatch.setattr(CronKeeper, "look", look)
+def test_a_command_on_a_database_needs_no_server(tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path / 'shop.db'}"
-    assert Ran(capsys, place, "set", "shop", URL, "--queue", "orders").status == 0
-    assert Ran(capsys, place, "ls", "-q").out == "shop\n"
-    assert looks == []
+    words = ["endpoint", "set", "shop", URL, "--queue", "orders", "--url", place]
+    program = f"""
+import sys
+sys.modules["duequeue.server"] = sys.modules["uvicorn"] = None
+from duequeue.cli import main
+sys.exit(main({words!r}))
+"""
+    made = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "whsec_" in made.stdout
+
+
+def test_the_queues_of_the_server_itself_have_no_endpoints(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for own in OWN_QUEUES:
+        ran = Ran(capsys, place, "set", "shop", URL, "--queue", own)
+        assert (ran.status, "belongs to the server itself" in ran.err) == (1, True)
+
+
+def test_an_endpoint_of_a_prefix_is_named_with_it(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Ran(capsys, place, "set", "shop/mails", URL, "--queue", "shop-mails").status == 0
+    assert Ran(capsys, place, "set", "/mails", URL, "--queue", "mails").status == 0
+    assert Ran(capsys, place, "ls", "-q").out.split() == ["mails", "shop/mails"]
+    assert Ran(capsys, place, "rm", "/mails", "--yes").status == 0
+    assert Ran(capsys, place, "ls", "-q").out == "shop/mails\n"
 
 
 @pytest.mark.parametrize("verb", ["ls", "enable shop", "rotate shop", "rm shop --yes"])

@@ -2,21 +2,31 @@
 
 import asyncio
 from collections.abc import Collection
-from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from duequeue.callbacks.endpoint import Endpoint
+from duequeue.backoff import Backoff
+from duequeue.callbacks.definition import (
+    Delays,
+    EndpointDefinition,
+    EndpointStatus,
+    SecretRotation,
+    ShownDelays,
+    ShownSecret,
+)
+from duequeue.callbacks.endpoint import BACKOFF, Endpoint, read_rate
 from duequeue.callbacks.records import Condition, Entry, Records
 from duequeue.callbacks.signing import PRIVATE_PREFIX, new_secret
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.signing_keys import fingerprint, new_keys, public_half
+from duequeue.durations import Duration, duration_of
 from duequeue.errors import InvalidArgument
+from duequeue.instants import instant_text, nearest_instant, span_to_millis
 
 BY_HAND = "disabled by hand"
 
 
-class DefaultTaken(ValueError):
+class DefaultTaken(InvalidArgument):
     """Another endpoint already gets the messages that do not name one."""
 
 
@@ -37,6 +47,28 @@ class Definitions:
         self._records = records
         self._lock = asyncio.Lock()
 
+    async def all(self) -> list[Defined]:
+        """Return every endpoint that can be read."""
+        return [Defined(each) for each in (await self._records.all()).values()]
+
+    async def get(self, identity: str) -> Defined | None:
+        """Return one endpoint."""
+        found = await self._records.get(identity)
+        return None if found is None else Defined(found)
+
+    async def define(self, identity: str, asked: EndpointDefinition) -> Defined:
+        """Define or change an endpoint."""
+        endpoint = endpoint_of(identity, asked)
+        return await self.put(endpoint, asked.secret, default=asked.default)
+
+    async def remove(self, identity: str) -> bool:
+        """Remove an endpoint, and return whether there was one."""
+        return await self._records.remove(identity)
+
+    def shown(self, defined: Defined, identity: str | None = None) -> EndpointStatus:
+        """Return what may be shown of an endpoint; its id may have another form."""
+        return shown(defined, identity, self._records.context.now())
+
     async def put(self, endpoint: Endpoint, secret: str | None, *, default: bool | None) -> Defined:
         """Define or change an endpoint; without a secret, keep the one it has, or make one."""
         endpoint.checked()
@@ -55,14 +87,15 @@ class Definitions:
             await self._records.put(endpoint, keys)
             return Defined(await self._found(endpoint.id), made)
 
-    async def rotate(
-        self,
-        identity: str,
-        overlap: timedelta,
-        secret: str | None = None,
-        kind: Literal["v1", "v1a"] | None = None,
-    ) -> Defined | None:
+    async def rotate(self, identity: str, asked: SecretRotation) -> Defined | None:
         """Change the secret; for some time, callbacks are signed with the old one too."""
+        secret, kind = asked.secret, asked.kind
+        if secret is not None and kind is not None:
+            raise InvalidArgument(
+                "kind",
+                "applies only to a secret that the server makes; leave out kind or secret",
+            )
+        overlap = duration_of(asked.overlap, "overlap")
         async with self._lock:
             before = await self._records.get(identity)
             if before is None:
@@ -110,8 +143,9 @@ def _default(endpoint: Endpoint, asked: bool | None, known: Collection[Entry]) -
     ]
     if asked and others:
         raise DefaultTaken(
-            f"default: the endpoint {others[0]!r} is already the default of this queue; "
-            "define it with default=false first"
+            "default",
+            text=f"default: the endpoint {others[0]!r} is already the default of this queue; "
+            "define it with default=false first",
         )
     if asked is not None:
         return asked
@@ -119,3 +153,81 @@ def _default(endpoint: Endpoint, asked: bool | None, known: Collection[Entry]) -
     if own and own[0].kind == endpoint.kind:
         return own[0].default
     return not others
+
+
+def endpoint_of(identity: str, asked: EndpointDefinition) -> Endpoint:
+    """Return the endpoint that a definition describes."""
+    backoff = _backoff(asked.backoff)
+    return Endpoint(
+        id=identity,
+        queue=asked.queue,
+        type=asked.type,
+        url=asked.url,
+        timeout=_millis(asked.timeout, "timeout"),
+        concurrency=asked.concurrency,
+        rate=None if asked.rate is None else read_rate(asked.rate),
+        attempts=asked.attempts,
+        first_delay=span_to_millis(backoff.first, "first"),
+        longest_delay=span_to_millis(backoff.longest, "longest"),
+        delay_factor=backoff.factor,
+        respond=asked.respond,
+        keep=_millis(asked.keep, "keep"),
+    )
+
+
+def _backoff(given: Delays | str | None) -> Backoff:
+    match given:
+        case None:
+            return BACKOFF
+        case str():
+            try:
+                return Backoff.parse(given, BACKOFF)
+            except InvalidArgument as error:
+                raise InvalidArgument("backoff", text=f"backoff: {error}") from None
+        case Delays():
+            first = duration_of(given.first, "first")
+            return Backoff(first, duration_of(given.longest, "longest"), given.factor)
+
+
+def _millis(given: Duration, argument: str) -> int:
+    return span_to_millis(duration_of(given, argument), argument)
+
+
+def shown(defined: Defined, identity: str | None, now: int) -> EndpointStatus:
+    """Return what may be shown of an endpoint, which is everything but its secrets."""
+    endpoint = defined.entry.endpoint
+    condition = defined.entry.condition(now)
+    keys = defined.entry.keys
+    older = [
+        ShownSecret(fingerprint(each.text), public_half(each.text), _text(each.until))
+        for each in keys.in_overlap(now)
+    ]
+    return EndpointStatus(
+        id=identity or endpoint.id,
+        queue=endpoint.queue,
+        type=endpoint.type,
+        url=endpoint.url,
+        timeout=endpoint.timeout / 1000,
+        concurrency=endpoint.concurrency,
+        rate=endpoint.rate,
+        attempts=endpoint.attempts,
+        backoff=ShownDelays(
+            endpoint.first_delay / 1000, endpoint.longest_delay / 1000, endpoint.delay_factor
+        ),
+        respond=endpoint.respond,
+        keep=endpoint.keep / 1000,
+        default=endpoint.default,
+        state=condition.state,
+        reason=condition.reason,
+        secrets=[
+            ShownSecret(fingerprint(keys.text), public_half(keys.text)),
+            *older,
+        ],
+        since=None if condition.state == "active" else _text(condition.since),
+        until=None if condition.until is None else _text(condition.until),
+        secret=defined.new_secret,
+    )
+
+
+def _text(millis: int) -> str:
+    return instant_text(nearest_instant(millis))

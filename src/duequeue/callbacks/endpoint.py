@@ -8,21 +8,20 @@ import msgspec
 
 from duequeue import defaults
 from duequeue.backoff import Backoff
+from duequeue.callbacks.definition import LONGEST_URL, MOST_ATTEMPTS, MOST_CALLS
 from duequeue.callbacks.guard import Guard
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.arguments import keep_millis
 from duequeue.instants import MILLISECOND, positive_millis
 from duequeue.message import checked_name, checked_type_name
+from duequeue.queue_names import OWN_QUEUES
 
 # The header of a message that names one of its queue's endpoints.
 ENDPOINT_HEADER = "duequeue-endpoint"
 
 LONGEST_ID = 99
 LONGEST_FULL_ID = 180
-LONGEST_URL = 2000
 LONGEST_TIMEOUT = timedelta(days=1)
-MOST_CALLS = 10_000
-MOST_ATTEMPTS = 1_000
 LOWEST_RATE, HIGHEST_RATE = 1 / 86_400, 1_000_000
 BACKOFF = Backoff.parse(defaults.CALL_BACKOFF)
 
@@ -80,6 +79,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Return the endpoint, or raise an error that names the argument that is wrong."""
         checked_endpoint_id(self.name)
         checked_name(self.queue, "queue")
+        if self.queue in OWN_QUEUES:
+            raise InvalidArgument("queue", text="this queue belongs to the server itself")
         if not self.queue.startswith(self.prefix):
             raise InvalidArgument("queue", f"must begin with {self.prefix!r}, as the id does")
         if len(self.id) > LONGEST_FULL_ID:

@@ -6,7 +6,6 @@ Any number of processes may do so at a time, because each message is leased by o
 import asyncio
 import logging
 from collections.abc import Collection
-from dataclasses import replace
 from functools import partial
 from typing import Self
 
@@ -15,13 +14,13 @@ from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.queue_push import QueuePush
-from duequeue.callbacks.records import QUEUE, Entry, Records
+from duequeue.callbacks.records import Entry, Records, open_records
 from duequeue.callbacks.slots import Slots
 from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.errors import DueQueueError
 from duequeue.parts import AsyncParts, QueueSettings
-from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
+from duequeue.payloads.stored_bytes import CheckedBytes
 
 logger = logging.getLogger("duequeue.push")
 
@@ -54,7 +53,7 @@ class Push:
     ) -> "Push":
         """Begin to push; raise if the store is not available."""
         Slots(calls)
-        opened = await replace(settings, history=False).open(QUEUE, StoredBytes("json"))
+        opened = await open_records(settings)
         push = cls(settings, poster, opened, calls)
         try:
             await push._look()

@@ -7,6 +7,7 @@ of the secret and a note about a failure do not overwrite each other.
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Literal, NamedTuple, TypeVar
@@ -17,6 +18,8 @@ from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.signing_keys import SigningKeys
 from duequeue.flows.context import Context
 from duequeue.message import OfferOutcome
+from duequeue.parts import AsyncParts, QueueSettings
+from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.queue_async import AsyncQueue
 from duequeue.queue_names import ENDPOINTS_OF_SERVICE
 
@@ -70,6 +73,11 @@ class Found(NamedTuple):
 
     entries: dict[str, Entry]
     unreadable: set[str]
+
+
+async def open_records(settings: QueueSettings) -> AsyncParts[bytes]:
+    """Open the queue in which a database keeps its endpoints."""
+    return await replace(settings, history=False).open(QUEUE, StoredBytes("json"))
 
 
 class Records:

@@ -4,15 +4,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from duequeue.backoff import Backoff
-from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions
-from duequeue.callbacks.endpoint import BACKOFF, Endpoint, full_endpoint_id, read_rate
+from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions, endpoint_of
+from duequeue.callbacks.definition import (
+    EndpointDefinition,
+    EndpointList,
+    EndpointStatus,
+    SecretRotation,
+    SwitchOff,
+)
+from duequeue.callbacks.endpoint import full_endpoint_id
 from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
 from duequeue.callbacks.records import Entry, Records
-from duequeue.callbacks.signing_keys import fingerprint, public_half
-from duequeue.errors import InvalidArgument
-from duequeue.instants import instant_text, nearest_instant, span_to_millis
 from duequeue.message import checked_name
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
@@ -20,18 +23,7 @@ from duequeue.server.payloads import JSON
 from duequeue.server.problems import Problem, invalid, not_found
 from duequeue.server.queues import Queues
 from duequeue.server.routing import Parameter, Route
-from duequeue.server.times import Duration, read_duration
 from duequeue.server.tokens import Scope
-from duequeue.server.wire_endpoints import (
-    Delays,
-    EndpointDefinition,
-    EndpointList,
-    EndpointStatus,
-    SecretRotation,
-    ShownDelays,
-    ShownSecret,
-    SwitchOff,
-)
 
 ID = Parameter("id", wire.EndpointId, "The id of the endpoint", required=True, place="path")
 QUEUE = Parameter("queue", wire.QueueName, "Only the endpoints of this queue")
@@ -71,7 +63,7 @@ async def put(exchange: Exchange) -> None:
     await exchange.check_queue(asked.queue, asked.type)  # callbacks would make it
     async with exchange.service.endpoints.open() as access:
         identity, before = await _named(exchange, access)
-        endpoint = _endpoint(identity, asked)
+        endpoint = endpoint_of(identity, asked)
         if before is not None:
             exchange.check(Scope.ADMIN, before.endpoint.queue)
         elif not endpoint.prefix.startswith(exchange.grant.prefix):
@@ -85,7 +77,7 @@ async def put(exchange: Exchange) -> None:
             defined = await access.definitions.put(endpoint, asked.secret, default=asked.default)
         except DefaultTaken as error:
             raise Problem(409, "default-taken", str(error), argument="default") from None
-        await exchange.answer(_shown(exchange, defined, access.records))
+        await exchange.answer(_shown(exchange, access, defined))
 
 
 async def list_all(exchange: Exchange) -> None:
@@ -96,7 +88,7 @@ async def list_all(exchange: Exchange) -> None:
     async with exchange.service.endpoints.open() as access:
         found = (await access.records.all()).values()
         shown = [
-            _shown(exchange, Defined(each), access.records)
+            _shown(exchange, access, Defined(each))
             for each in found
             if exchange.grant.allows(Scope.READ, each.endpoint.queue)
             and only in {None, each.endpoint.queue}
@@ -108,33 +100,26 @@ async def read(exchange: Exchange) -> None:
     """Show one endpoint."""
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.READ)
-        await exchange.answer(_shown(exchange, Defined(entry), access.records))
+        await exchange.answer(_shown(exchange, access, Defined(entry)))
 
 
 async def remove(exchange: Exchange) -> None:
     """Remove an endpoint; its messages stay in their queue."""
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.ADMIN)
-        removed = await access.records.remove(entry.endpoint.id)
+        removed = await access.definitions.remove(entry.endpoint.id)
         await exchange.answer(wire.Changed(removed))
 
 
 async def rotate(exchange: Exchange) -> None:
     """Sign with a new secret, and for a while with the old one too."""
     asked: SecretRotation = await exchange.decoded(SecretRotation)
-    if asked.secret is not None and asked.kind is not None:
-        raise invalid(
-            "kind", "kind applies only to a secret that the server makes; leave out kind or secret"
-        )
     async with exchange.service.endpoints.open() as access:
         entry = await _find(exchange, access, Scope.ADMIN)
-        overlap = read_duration(asked.overlap, "overlap")
-        changed = await access.definitions.rotate(
-            entry.endpoint.id, overlap, asked.secret, asked.kind
-        )
+        changed = await access.definitions.rotate(entry.endpoint.id, asked)
         if changed is None:
             raise _no_endpoint()
-        await exchange.answer(_shown(exchange, changed, access.records))
+        await exchange.answer(_shown(exchange, access, changed))
 
 
 async def disable(exchange: Exchange) -> None:
@@ -178,93 +163,18 @@ async def _named(exchange: Exchange, access: Access) -> tuple[str, Entry | None]
     return own, None
 
 
-def _shown_id(exchange: Exchange, endpoint: Endpoint) -> str:
-    """Return an id by which the same token finds the endpoint again."""
-    if endpoint.prefix == exchange.grant.prefix:
-        return endpoint.name
-    return f"{endpoint.prefix}/{endpoint.name}"
+def _shown(exchange: Exchange, access: Access, defined: Defined) -> EndpointStatus:
+    """Show an endpoint, with an id by which the same token finds it again."""
+    endpoint = defined.entry.endpoint
+    is_own = endpoint.prefix == exchange.grant.prefix
+    identity = endpoint.name if is_own else f"{endpoint.prefix}/{endpoint.name}"
+    return access.definitions.shown(defined, identity)
 
 
 def _no_endpoint() -> Problem:
     return not_found(
         "no endpoint has this id; `duequeue endpoint ls` and GET /v1/endpoints list them"
     )
-
-
-def _endpoint(identity: str, asked: EndpointDefinition) -> Endpoint:
-    backoff = _backoff(asked.backoff)
-    return Endpoint(
-        id=identity,
-        queue=asked.queue,
-        type=asked.type,
-        url=asked.url,
-        timeout=_millis(asked.timeout, "timeout"),
-        concurrency=asked.concurrency,
-        rate=None if asked.rate is None else read_rate(asked.rate),
-        attempts=asked.attempts,
-        first_delay=span_to_millis(backoff.first, "first"),
-        longest_delay=span_to_millis(backoff.longest, "longest"),
-        delay_factor=backoff.factor,
-        respond=asked.respond,
-        keep=_millis(asked.keep, "keep"),
-    )
-
-
-def _backoff(given: Delays | str | None) -> Backoff:
-    match given:
-        case None:
-            return BACKOFF
-        case str():
-            try:
-                return Backoff.parse(given, BACKOFF)
-            except InvalidArgument as error:
-                raise InvalidArgument("backoff", text=f"backoff: {error}") from None
-        case Delays():
-            first = read_duration(given.first, "first")
-            return Backoff(first, read_duration(given.longest, "longest"), given.factor)
-
-
-def _millis(given: Duration, argument: str) -> int:
-    return span_to_millis(read_duration(given, argument), argument)
-
-
-def _shown(exchange: Exchange, defined: Defined, records: Records) -> EndpointStatus:
-    endpoint, now = defined.entry.endpoint, records.context.now()
-    condition = defined.entry.condition(now)
-    keys = defined.entry.keys
-    older = [
-        ShownSecret(fingerprint(each.text), public_half(each.text), _text(each.until))
-        for each in keys.in_overlap(now)
-    ]
-    return EndpointStatus(
-        id=_shown_id(exchange, endpoint),
-        queue=endpoint.queue,
-        type=endpoint.type,
-        url=endpoint.url,
-        timeout=endpoint.timeout / 1000,
-        concurrency=endpoint.concurrency,
-        rate=endpoint.rate,
-        attempts=endpoint.attempts,
-        backoff=ShownDelays(
-            endpoint.first_delay / 1000, endpoint.longest_delay / 1000, endpoint.delay_factor
-        ),
-        respond=endpoint.respond,
-        keep=endpoint.keep / 1000,
-        default=endpoint.default,
-        state=condition.state,
-        reason=condition.reason,
-        secrets=[
-            ShownSecret(fingerprint(keys.text), public_half(keys.text)),
-            *older,
-        ],
-        since=None if condition.state == "active" else _text(condition.since),
-        until=None if condition.until is None else _text(condition.until),
-        secret=defined.new_secret,
-    )
-
-
-def _text(millis: int) -> str:
-    return instant_text(nearest_instant(millis))
 
 
 _ENDPOINT = "/v1/endpoints/{id}"

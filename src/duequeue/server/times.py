@@ -6,18 +6,12 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from duequeue.durations import parse_duration
+from duequeue.durations import duration_of, parse_duration
 from duequeue.errors import InvalidArgument
 from duequeue.instants import from_millis, instant_text, parse_instant
 from duequeue.server.problems import invalid
 
-# In answers, an instant is a text with milliseconds, in UTC.
-InstantText: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Instant: TypeAlias = Annotated[datetime, Meta(tz=True)]
-Duration: TypeAlias = Annotated[
-    str | int | float,
-    Meta(description='seconds, or a number with ms, s, m, h or d, such as "1.5s" or "30 minutes"'),
-]
 
 
 @lru_cache(maxsize=1024)  # the deliveries of a batch share most of their instants
@@ -43,13 +37,9 @@ def read_instant(text: str, argument: str) -> datetime:
 def read_duration(given: str | float, argument: str) -> timedelta:
     """Read a duration, which must not be negative."""
     try:
-        text = given if isinstance(given, str) else f"{given:f}"
-        found = parse_duration(text)
+        return duration_of(given, argument)
     except InvalidArgument as error:
-        raise invalid(argument, f"{argument}: {error}") from None
-    if found < timedelta(0):
-        raise invalid(argument, f"{argument} must not be negative")
-    return found
+        raise invalid(argument, str(error)) from None
 
 
 def read_due(

@@ -5,15 +5,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from duequeue.defaults import LONGEST_HISTORY, LONGEST_PAGE
-from duequeue.message import MAX_KEY_LENGTH, MAX_NAME_LENGTH
-from duequeue.server.times import Duration, Instant, InstantText
+from duequeue.durations import Duration
+from duequeue.instants import InstantText
+from duequeue.message import MAX_KEY_LENGTH, QueueNameText
+from duequeue.server.times import Instant
 
 Key: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^\x00]*$")
 ]
-QueueName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00|]*$")
-]
+QueueName: TypeAlias = QueueNameText
 Outcome: TypeAlias = Literal["created", "updated", "ignored"]
 OperationState: TypeAlias = Literal["running", "done", "cancelled", "failed"]
 LiveState: TypeAlias = Literal["future", "due", "leased"]

@@ -5,17 +5,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from duequeue import defaults
+from msgspec import Struct
+from msgspec.json import schema
+from msgspec.structs import fields
+
+from duequeue.callbacks.definition import EndpointDefinition
+from duequeue.cli.endpoints import endpoints_at
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
-from duequeue.cli.service_calls import calls_at, path_of
-from duequeue.durations import duration_text
 from duequeue.errors import InvalidArgument
 
-# The arguments that go into the definition as they are.
-_PASSED_ON = ("type", "timeout", "concurrency", "rate", "attempts", "backoff", "keep", "default")
+# The options that go into the definition as they are; the last words stand for a default of None.
+_OPTIONS: tuple[tuple[str, type[str] | type[int], str, str], ...] = (
+    ("type", str, "NAME", ""),
+    ("timeout", str, "DURATION", ""),
+    ("concurrency", int, "N", ""),
+    ("rate", str, "RATE", "no limit"),
+    ("attempts", int, "N", ""),
+    ("backoff", str, "FIRST:LONGEST:FACTOR", ""),
+    ("keep", str, "DURATION", ""),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,53 +40,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("endpoint_url", metavar="url", help="the URL to which messages are posted")
     add_place(parser)
     parser.add_argument("--queue", required=True, metavar="NAME", help="the queue")
-    parser.add_argument(
-        "--type", metavar="NAME", help=f"the payload type (default: {defaults.CALL_TYPE})"
-    )
     add_secret(parser)
+    for name, kind, metavar, otherwise in _OPTIONS:
+        parser.add_argument(
+            f"--{name}", type=kind, metavar=metavar, help=about(EndpointDefinition, name, otherwise)
+        )
     parser.add_argument(
-        "--timeout",
-        metavar="DURATION",
-        help=f"how long a whole call may take (default: {duration_text(defaults.CALL_TIMEOUT)})",
-    )
-    parser.add_argument(
-        "--concurrency",
-        type=int,
-        metavar="N",
-        help=f"how many calls may run at a time (default: {defaults.CALL_CONCURRENCY})",
-    )
-    parser.add_argument(
-        "--rate",
-        metavar="RATE",
-        help="the highest call rate, such as 5/s or 100/m (default: no limit)",
-    )
-    parser.add_argument(
-        "--attempts",
-        type=int,
-        metavar="N",
-        help=f"after how many attempts to bury a message (default: {defaults.CALL_ATTEMPTS})",
-    )
-    parser.add_argument(
-        "--backoff",
-        metavar="FIRST:LONGEST:FACTOR",
-        help="the first delay between attempts, the longest one, and by which factor they grow "
-        f"(default: {defaults.CALL_BACKOFF})",
-    )
-    parser.add_argument(
-        "--respond", action="store_true", help="keep the body of a 2xx answer as the response"
-    )
-    parser.add_argument(
-        "--keep",
-        metavar="DURATION",
-        help=f"how long to keep a response (default: {duration_text(defaults.KEEP)})",
+        "--respond", action="store_true", help=_title(EndpointDefinition, "respond")
     )
     parser.add_argument(
         "--default",
         action=argparse.BooleanOptionalAction,
-        help="whether it gets the messages that name no endpoint (default: if no other does)",
+        help=about(EndpointDefinition, "default", "if no other does"),
     )
     add_output(parser, "print only the secret, if it is new")
     parser.set_defaults(run=run)
+
+
+def about(definition: type[Struct], name: str, otherwise: str = "") -> str:
+    """Return the help for a field of a definition, with its default."""
+    default = next(each.default for each in fields(definition) if each.name == name)
+    shown = otherwise if default is None else default
+    return f"{_title(definition, name)} (default: {shown})"
+
+
+def _title(definition: type[Struct], name: str) -> str:
+    title: str = schema(definition)["$defs"][definition.__name__]["properties"][name]["title"]
+    return title
 
 
 def add_secret(parser: argparse.ArgumentParser) -> None:
@@ -115,14 +106,14 @@ def show_changed(given: argparse.Namespace, changed: dict[str, Any]) -> None:
 def run(given: argparse.Namespace) -> int:
     """Define the endpoint."""
     definition: dict[str, Any] = {"queue": given.queue, "url": given.endpoint_url}
-    for name in _PASSED_ON:
+    for name in (*(each[0] for each in _OPTIONS), "default"):
         if (value := getattr(given, name)) is not None:
             definition[name] = value
     if given.respond:
         definition["respond"] = True
     if (secret := secret_in(given)) is not None:
         definition["secret"] = secret
-    with calls_at(place_of(given), create=True) as call:
-        changed = call("PUT", path_of("v1", "endpoints", given.id), definition)
+    with endpoints_at(place_of(given), create=True) as endpoints:
+        changed = endpoints.put(given.id, definition)
     show_changed(given, changed)
     return ExitCode.DONE

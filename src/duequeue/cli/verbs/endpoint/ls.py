@@ -2,13 +2,12 @@
 
 import argparse
 from typing import Any
-from urllib.parse import urlencode
 
+from duequeue.cli.endpoints import endpoints_at
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Column, Output, add_output
-from duequeue.cli.service_calls import calls_at
 
 
 def _state(item: Any, /) -> str:
@@ -32,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """List the endpoints."""
-    with calls_at(place_of(given)) as call:
-        query = "" if given.queue is None else "?" + urlencode({"queue": given.queue})
-        found = call("GET", f"/v1/endpoints{query}")["endpoints"]
+    with endpoints_at(place_of(given)) as endpoints:
+        found = endpoints.all(given.queue)
     Output(given).items(found, COLUMNS, key="id")
     return ExitCode.DONE

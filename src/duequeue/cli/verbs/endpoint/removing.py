@@ -3,11 +3,11 @@
 import argparse
 
 from duequeue.cli.asking import add_safety, agreed
+from duequeue.cli.endpoints import endpoints_at
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Output, add_output
-from duequeue.cli.service_calls import calls_at, path_of
 
 COLUMNS = (named("done"), named("id"))
 
@@ -25,14 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Remove the endpoint."""
     output = Output(given)
-    with calls_at(place_of(given)) as call:
-        path = path_of("v1", "endpoints", given.id)
-        found = call("GET", path)
+    with endpoints_at(place_of(given)) as endpoints:
+        found = endpoints.get(given.id)
         done = "would be removed" if given.dry_run else "removed"
         question = f"Remove the endpoint {given.id!r} of the queue {found['queue']!r}?"
         if not given.dry_run:
             if not agreed(given, question, output):
                 return ExitCode.FAILED
-            call("DELETE", path)
+            endpoints.remove(given.id)
     output.items([{"id": given.id, "done": done}], COLUMNS, key="id")
     return ExitCode.DONE

@@ -2,13 +2,12 @@
 
 import argparse
 
+from duequeue.callbacks.definition import SecretRotation
+from duequeue.cli.endpoints import endpoints_at
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import add_output
-from duequeue.cli.service_calls import calls_at, path_of
-from duequeue.cli.verbs.endpoint.defining import add_secret, secret_in, show_changed
-from duequeue.defaults import OVERLAP
-from duequeue.durations import duration_text
+from duequeue.cli.verbs.endpoint.defining import about, add_secret, secret_in, show_changed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overlap",
         metavar="DURATION",
-        help=f"how long both secrets sign (default: {duration_text(OVERLAP)})",
+        help=about(SecretRotation, "overlap"),
     )
     add_secret(parser)
     parser.add_argument(
@@ -38,7 +37,7 @@ def run(given: argparse.Namespace) -> int:
     """Change the secret."""
     asked = {"overlap": given.overlap, "secret": secret_in(given), "kind": given.kind}
     body = {name: value for name, value in asked.items() if value is not None}
-    with calls_at(place_of(given)) as call:
-        changed = call("POST", path_of("v1", "endpoints", given.id) + ":rotate-secret", body)
+    with endpoints_at(place_of(given)) as endpoints:
+        changed = endpoints.rotate(given.id, body)
     show_changed(given, changed)
     return ExitCode.DONE

@@ -2,11 +2,11 @@
 
 import argparse
 
+from duequeue.cli.endpoints import endpoints_at
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
 from duequeue.cli.opening import add_place, place_of
 from duequeue.cli.output import Output, add_output
-from duequeue.cli.service_calls import calls_at, path_of
 
 COLUMNS = (named("state"), named("id"))
 
@@ -28,19 +28,21 @@ def add_disable(parser: argparse.ArgumentParser) -> None:
 
 def run_enable(given: argparse.Namespace) -> int:
     """Enable the endpoint."""
-    return _switch(given, "enable", None, "active", "was not disabled")
+    with endpoints_at(place_of(given)) as endpoints:
+        changed = endpoints.enable(given.id)
+    return _show(given, "active", None if changed else "was not disabled")
 
 
 def run_disable(given: argparse.Namespace) -> int:
     """Disable the endpoint."""
-    return _switch(given, "disable", {"reason": given.reason}, "disabled", "was already disabled")
+    with endpoints_at(place_of(given)) as endpoints:
+        changed = endpoints.disable(given.id, given.reason)
+    return _show(given, "disabled", None if changed else "was already disabled")
 
 
-def _switch(given: argparse.Namespace, verb: str, body: object, state: str, otherwise: str) -> int:
+def _show(given: argparse.Namespace, state: str, otherwise: str | None) -> int:
     output = Output(given)
-    with calls_at(place_of(given)) as call:
-        changed = call("POST", path_of("v1", "endpoints", given.id) + f":{verb}", body)["changed"]
-    if not changed:
+    if otherwise is not None:
         output.talk(f"{given.id!r} {otherwise}")
     output.items([{"id": given.id, "state": state}], COLUMNS, key="id")
     return ExitCode.DONE
