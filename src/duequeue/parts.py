@@ -7,15 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from duequeue import defaults
 from duequeue.backends import backend_for
 from duequeue.clock import Clock
 from duequeue.codec import Codec
-from duequeue.cron.scheduler_async import after_due_crons
-from duequeue.drive.actions import Flow, performer_async
-from duequeue.drive.steps import drive_async
+from duequeue.cron import scheduler_async
+from duequeue.cron.scheduler import after_due_crons
+from duequeue.drive.actions import Flow, performer, performer_async
+from duequeue.drive.steps import drive, drive_async
 from duequeue.flows import opening
 from duequeue.flows.context import Context
 from duequeue.flows.opening import Around, Opening
@@ -25,7 +28,7 @@ from duequeue.queue_async import AsyncQueue
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 R = TypeVar("R")
 
 
@@ -66,13 +69,19 @@ class QueueSettings:
         return await open_async_parts(self.opening(name, codec), around)
 
 
-class Parts(NamedTuple):
-    """A blocking queue, which closes its session."""
+class Parts(Generic[T]):
+    """A blocking queue, which closes its session; `drive` runs a flow on it."""
 
-    queue: Queue[Any]
-    context: Context[Any]
-    session: Session
-    backend: Backend
+    def __init__(self, backend: Backend, context: Context[T], session: Session) -> None:
+        self.queue = Queue(backend, context, session)
+        self.backend = backend
+        self.context = context
+        self.session = session
+        self._perform = after_due_crons(performer(session), context)
+
+    def drive(self, flow: Flow[R]) -> R:
+        """Run a flow on this queue."""
+        return drive(flow, self._perform)
 
 
 class AsyncParts(Generic[T]):
@@ -83,7 +92,7 @@ class AsyncParts(Generic[T]):
         self.backend = backend
         self.context = context
         self.session = session
-        self.perform = after_due_crons(performer_async(session), context)
+        self.perform = scheduler_async.after_due_crons(performer_async(session), context)
 
     async def drive(self, flow: Flow[R]) -> R:
         """Run a flow on this queue."""
@@ -94,10 +103,9 @@ class AsyncParts(Generic[T]):
         await self.queue.close()
 
 
-def open_parts(checked: Opening[Any], around: Around | None = None) -> Parts:
+def open_parts(checked: Opening[T], around: Around | None = None) -> Parts[T]:
     """Open a queue; `around` returns its store with something around it."""
-    context, session = checked.open(around)
-    return Parts(Queue(checked.backend, context, session), context, session, checked.backend)
+    return Parts(checked.backend, *checked.open(around))
 
 
 async def open_async_parts(checked: Opening[T], around: Around | None = None) -> AsyncParts[T]:

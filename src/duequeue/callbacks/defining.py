@@ -26,10 +26,6 @@ from duequeue.instants import instant_text, nearest_instant, span_to_millis
 BY_HAND = "disabled by hand"
 
 
-class DefaultTaken(InvalidArgument):
-    """Another endpoint already gets the messages that do not name one."""
-
-
 class Defined(NamedTuple):
     """An endpoint after a change, and its secret if that is new."""
 
@@ -142,7 +138,7 @@ def _default(endpoint: Endpoint, asked: bool | None, known: Collection[Entry]) -
         and each.endpoint.id != endpoint.id
     ]
     if asked and others:
-        raise DefaultTaken(
+        raise InvalidArgument(
             "default",
             text=f"default: the endpoint {others[0]!r} is already the default of this queue; "
             "define it with default=false first",

@@ -12,6 +12,8 @@ from duequeue.cli.address import add_url
 from duequeue.cli.config import FILE, VARIABLES, load_defaults
 from duequeue.codec import Codec
 from duequeue.errors import InvalidArgument, SchemaError
+from duequeue.flows import opening
+from duequeue.parts import Parts, open_parts
 from duequeue.port.store import Backend
 from duequeue.queue import Queue
 from duequeue.queue_names import QueueName, queues
@@ -62,6 +64,14 @@ class Place:
     def open(self, name: str, codec: Codec[Any], **options: Any) -> Queue[Any]:
         """Open a queue."""
         return Queue.open(self.url, name, codec=codec, retry=RETRY, **self._options(), **options)
+
+    def parts(self, found: QueueName) -> Parts[bytes]:
+        """Open a queue that exists, with the parts on which the library's own flows run."""
+        codec = RawCodec(found.payload_type)
+        checked = opening.checked(
+            self.backend(), found.name, codec=codec, retry=RETRY, migrate=False
+        )
+        return open_parts(checked)
 
     def _options(self) -> dict[str, Any]:
         return {} if self.token is None else {"token": self.token}

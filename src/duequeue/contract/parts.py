@@ -11,7 +11,7 @@ from duequeue.parts import AsyncParts, Parts
 
 def open_parts(
     url: str, name: str = "orders", around: Around | None = None, **options: Any
-) -> Parts:
+) -> Parts[Any]:
     """Open a queue with the options of `opening.checked`."""
     return parts.open_parts(opening.checked(backend_for(url), name, **options), around)
 

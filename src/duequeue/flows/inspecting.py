@@ -8,11 +8,12 @@ from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, UndecodablePayload
 from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
-from duequeue.flows.listing import state_of
+from duequeue.flows.listing import state_of, still_matches
 from duequeue.headers import decode_headers
 from duequeue.instants import MILLISECOND, nearest_instant, stored_instant
 from duequeue.message import QueueStats, Snapshot, State, checked_key
 from duequeue.port.burial_table import StoredBurial
+from duequeue.port.listing import Selection
 from duequeue.port.store import StoredMessage
 from duequeue.settled import Outcome, Settled
 
@@ -60,6 +61,13 @@ def drop_all(context: Context[T], confirm: str) -> Flow[int]:
 def history(context: Context[T], limit: int, key: str | None) -> Flow[list[Settled]]:
     """List settled messages."""
     return _history(context, checked_limit(limit), None if key is None else checked_key(key))
+
+
+def drop_if_selected(context: Context[T], key: str, selection: Selection) -> Flow[bool]:
+    """Drop a message that was listed, unless it has changed so that it no longer matches."""
+    if not (yield from still_matches(context, key, selection)):
+        return False
+    return (yield from _drop(context, key))
 
 
 def _drop(context: Context[T], key: str) -> Flow[bool]:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from duequeue.callbacks.defining import DefaultTaken, Defined, Definitions, endpoint_of
+from duequeue.callbacks.defining import Defined, Definitions, endpoint_of
 from duequeue.callbacks.definition import (
     EndpointDefinition,
     EndpointList,
@@ -16,6 +16,7 @@ from duequeue.callbacks.endpoint import full_endpoint_id
 from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
 from duequeue.callbacks.records import Entry, Records
+from duequeue.errors import InvalidArgument
 from duequeue.message import checked_name
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
@@ -75,8 +76,10 @@ async def put(exchange: Exchange) -> None:
             raise invalid("url", error.reason) from None
         try:
             defined = await access.definitions.put(endpoint, asked.secret, default=asked.default)
-        except DefaultTaken as error:
-            raise Problem(409, "default-taken", str(error), argument="default") from None
+        except InvalidArgument as error:
+            if error.argument == "default":  # another endpoint is
+                raise Problem(409, "default-taken", str(error), argument="default") from None
+            raise
         await exchange.answer(_shown(exchange, access, defined))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from duequeue.errors import DueQueueError
 from duequeue.flows.burials import first_chunk, revive_chunk
-from duequeue.flows.listing import selection_of, still_matches
+from duequeue.flows.inspecting import drop_if_selected
+from duequeue.flows.listing import selection_of
 from duequeue.instants import instant_text
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
@@ -131,8 +132,7 @@ async def dropping(queue: OpenQueue, filters: Mapping[str, Any]) -> AsyncIterato
     while True:
         page = await queue.queue.list(**filters, after=cursor, limit=PAGE)
         for message in page.messages:
-            is_meant = await queue.drive(still_matches(queue.context, message.key, selection))
-            yield int(is_meant and await queue.queue.drop(message.key))
+            yield int(await queue.drive(drop_if_selected(queue.context, message.key, selection)))
         cursor = page.next
         if cursor is None:
             return

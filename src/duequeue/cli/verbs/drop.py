@@ -8,11 +8,14 @@ from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.facts import named
 from duequeue.cli.keys import add_keys, for_each_key, keys_of
 from duequeue.cli.numbers import counted
-from duequeue.cli.opening import add_queue, open_raw
+from duequeue.cli.opening import add_queue, chosen_queue, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import STDIN
-from duequeue.cli.verbs.ls import add_filters, is_selected, selected
+from duequeue.cli.verbs.ls import add_filters, filters_of, selected
 from duequeue.errors import InvalidArgument
+from duequeue.flows.inspecting import drop_if_selected
+from duequeue.flows.listing import selection_of
+from duequeue.parts import Parts
 from duequeue.queue import Queue
 
 
@@ -39,13 +42,15 @@ def run(given: argparse.Namespace) -> int:
         raise InvalidArgument(
             "keys", text="pass either keys, or filters such as --prefix, or --all"
         )
-    with open_raw(given) as queue:
+    place = place_of(given)
+    parts = place.parts(chosen_queue(given, place))
+    with parts.queue as queue:
         if given.dry_run:
             return _dry_run(queue, given, output)
         if given.all:
             return _drop_all(queue, given, output)
         if filtered:
-            return _drop_selected(queue, given, output)
+            return _drop_selected(parts, given, output)
         return _drop_keys(queue, given, output)
 
 
@@ -69,7 +74,8 @@ def _drop_keys(queue: Queue[bytes], given: argparse.Namespace, output: Output) -
     return for_each_key(keys_of(given), output, queue.drop, "dropped")
 
 
-def _drop_selected(queue: Queue[bytes], given: argparse.Namespace, output: Output) -> int:
+def _drop_selected(parts: Parts[bytes], given: argparse.Namespace, output: Output) -> int:
+    queue, selection = parts.queue, selection_of(**filters_of(given))
     keys = [message.key for message in selected(queue, given)]
     if not keys:
         output.talk("no message is selected")
@@ -79,8 +85,7 @@ def _drop_selected(queue: Queue[bytes], given: argparse.Namespace, output: Outpu
 
     def drop(key: str) -> bool:
         """Drop a message unless somebody has changed it since it was listed."""
-        found = queue.read(key)
-        return found is not None and is_selected(found, given) and queue.drop(key)
+        return parts.drive(drop_if_selected(parts.context, key, selection))
 
     return for_each_key(keys, output, drop, "dropped", "is no longer selected")
 

@@ -66,31 +66,19 @@ def run(given: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
+def filters_of(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the filters of a command as `Queue.list` takes them."""
+    return {name: getattr(given, name) for name in ("state", "prefix", "due_from", "due_to")}
+
+
 def selected(queue: Queue[bytes], given: argparse.Namespace) -> Iterator[Snapshot[bytes]]:
     """Return the selected messages, page by page."""
     limit = getattr(given, "limit", None)
-    wanted: dict[str, Any] = {
-        "state": given.state,
-        "prefix": given.prefix,
-        "due_from": given.due_from,
-        "due_to": given.due_to,
-        "limit": LONGEST_PAGE if limit is None else min(limit, LONGEST_PAGE),
-    }
+    length = LONGEST_PAGE if limit is None else min(limit, LONGEST_PAGE)
     cursor: str | None = None
     while True:
-        page = queue.list(after=cursor, **wanted)
+        page = queue.list(**filters_of(given), after=cursor, limit=length)
         yield from page.messages
         cursor = page.next
         if cursor is None:
             return
-
-
-def is_selected(found: Snapshot[bytes], given: argparse.Namespace) -> bool:
-    """Return whether a message that was selected still is, now that it was read again."""
-    at = found.deliver_at
-    return (
-        at is not None
-        and given.state in (None, found.state.value)
-        and (given.due_from is None or given.due_from <= at)
-        and (given.due_to is None or at < given.due_to)
-    )
