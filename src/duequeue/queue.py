@@ -405,8 +405,8 @@ class Queue(Opened, Closing, Generic[T]):
         of SQLAlchemy. The connection must lead to the database of this queue.
         """
         self._lifetime.check()
-        session = self._backend.borrow(connection)
-        return Queue(self._backend, self._context.borrowed(), session)
+        session, store = self._backend.borrow(connection, self._session, self._context.store)
+        return Queue(self._backend, self._context.borrowed(store), session)
 
     def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine.

@@ -416,8 +416,8 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         of SQLAlchemy. The connection must lead to the database of this queue.
         """
         self._lifetime.check()
-        session = self._backend.borrow_async(connection)
-        return AsyncQueue(self._backend, self._context.borrowed(), session)
+        session, store = self._backend.borrow(connection, self._session, self._context.store)
+        return AsyncQueue(self._backend, self._context.borrowed(store), session)
 
     async def close(self) -> None:
         """Stop its consumers and crons, and give the connections back; closing twice is fine.

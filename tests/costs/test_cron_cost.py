@@ -54,7 +54,7 @@ def counted_queue(url: str, clock: ManualClock) -> Iterator[tuple[Queue[Any], li
     backend = backend_for(url)
     session = CountingSession(backend.session())
     checked = opening.checked(backend, "orders", lease=MINUTE, poll_interval=HOUR, clock=clock)
-    context = drive(checked.flow(), performer(session))
+    context = drive(checked.flow(session), performer(session))
     with Queue(backend, context, session) as queue:
         yield queue, session.commands
 

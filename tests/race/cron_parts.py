@@ -120,7 +120,7 @@ def install_and_die(url: str, prefix: str, commands: int) -> str:
         poll_interval=PERIOD,
         clock=ManualClock(START),
     )
-    context = drive(checked.flow(), performer(session))
+    context = drive(checked.flow(session), performer(session))
     with Queue(backend, context, session) as queue:
         session.commands_left = commands
         queue.cron.install_periodic_tick(prefix, PERIOD, "hello")

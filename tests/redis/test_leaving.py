@@ -186,7 +186,7 @@ class Woken:
         self._client = client
         self.rings: SimpleQueue[Alert] = SimpleQueue()
         known = {*client.pubsub_channels("dq:wake:*")}
-        self.alerts = backend_for(url).alerts(KIND, self.rings.put)
+        self.alerts = backend_for(url).alerts(None, KIND, self.rings.put)
         assert self.alerts.waiting is not None
         self.poll = self.alerts.waiting()
         self.poll.__enter__()
@@ -287,7 +287,7 @@ def test_a_wake_up_is_passed_on_when_the_look_fails(
 
 def test_a_wake_up_rings_once_however_often_the_queue_is_open(redis_url: str, client: Any) -> None:
     woken = Woken(redis_url, client)
-    again = backend_for(redis_url).alerts(KIND, woken.rings.put)
+    again = backend_for(redis_url).alerts(None, KIND, woken.rings.put)
     try:
         woken.wake(1)
         woken.wake(2)

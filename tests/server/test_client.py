@@ -100,7 +100,7 @@ def test_what_a_client_offers_does_not_wake_itself(name: str) -> None:
         Queue.open(server.url, name) as other,
     ):
         parts = open_parts(server.url, name)
-        alerts = parts.backend.alerts(f"{name}|json", alerted.append)
+        alerts = parts.backend.alerts(parts.session, f"{name}|json", alerted.append)
 
         def is_alerted(due: datetime) -> bool:
             other.offer(f"yours{next(numbers)}", 2, due)

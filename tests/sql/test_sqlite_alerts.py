@@ -20,7 +20,6 @@ from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Script
 from duequeue.stores.sql.sqlite import alerts
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
-from duequeue.stores.sql.sqlite.backend import SqliteBackend
 from duequeue.stores.sql.sqlite.session import SqliteSession
 from tests.fixtures.forks import fork
 
@@ -151,8 +150,3 @@ def test_a_commit_of_another_during_an_own_transaction_alerts(watched: Watched) 
 def test_a_new_connection_after_a_fork_alerts(watched: Watched) -> None:
     fork()
     assert watched.rings() == 2
-
-
-def test_alerts_need_the_session_of_their_queue(path: Path) -> None:
-    with pytest.raises(RuntimeError, match="session before its alerts"):
-        SqliteBackend(f"sqlite:///{path}").alerts("orders|json", lambda _: None)

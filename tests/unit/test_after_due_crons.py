@@ -46,7 +46,7 @@ def test_other_clocks_cost_nothing(context: Context[Any]) -> None:
 @pytest.mark.parametrize("context", [ManualClock(datetime(2026, 3, 1, tzinfo=UTC))], indirect=True)
 def test_nothing_is_run_inside_a_transaction(context: Context[Any]) -> None:
     assert is_changed(context) == {True}
-    assert is_changed(context.borrowed()) == {False}
+    assert is_changed(context.borrowed(context.store)) == {False}
 
 
 class Watched(ManualClock):

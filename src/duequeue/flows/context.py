@@ -151,14 +151,14 @@ class Context(Generic[T]):
         """Whether everything runs inside a caller's transaction."""
         return self.alerts is None
 
-    def borrowed(self) -> "Context[T]":
-        """Return the context for a caller's transaction, in which nothing can be retried.
+    def borrowed(self, store: Store) -> "Context[T]":
+        """Return the context for a store in a caller's transaction, where nothing can be retried.
 
         What fails there says nothing about the queue's own connections to the store.
         """
         return replace(
             self,
-            store=self.store.borrowed(),
+            store=store,
             group_commit=None,
             alerts=None,
             contact=StoreContact(),

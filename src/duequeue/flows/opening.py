@@ -91,7 +91,7 @@ class Opening(Generic[T]):
         """Open the queue; the caller closes its session."""
         session = self.backend.session()
         try:
-            return _with(around, drive(self.flow(), performer(session))), session
+            return _with(around, drive(self.flow(session), performer(session))), session
         except BaseException:
             session.close()
             raise
@@ -100,14 +100,14 @@ class Opening(Generic[T]):
         """Open the queue; the caller closes its session."""
         session = self.backend.async_session()
         try:
-            context = await drive_async(self.flow(), performer_async(session))
+            context = await drive_async(self.flow(session), performer_async(session))
             return _with(around, context), session
         except BaseException:
             await session.close()
             raise
 
-    def flow(self) -> Flow[Context[T]]:
-        """Make the store ready."""
+    def flow(self, session: Session | AsyncSession) -> Flow[Context[T]]:
+        """Make the store ready, for a queue on this session."""
         kind = f"{self.name}|{self.codec.type_name}"
         open_store = partial(
             self.backend.open_store,
@@ -151,7 +151,7 @@ class Opening(Generic[T]):
             awaited=awaited,
             events=Events(),
             group_commit=GroupCommit(),
-            alerts=self.backend.alerts(kind, on_alert),
+            alerts=self.backend.alerts(session, kind, on_alert),
             contact=contact,
             retry=self.retry,
             lease=self.lease,

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from duequeue import defaults
+from duequeue.errors import InvalidType
 from duequeue.instants import MILLISECOND
 from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
@@ -292,8 +293,16 @@ class Store(Protocol):
     def cron(self) -> CronTable:
         """The cron table of this kind of message."""
 
-    def borrowed(self) -> "Store":
-        """Return the same store for a caller's transaction, whose end it does not see."""
+
+class NoUpkeep:
+    """What a store inherits that has nothing to prepare, and nothing to note."""
+
+    def prepare_history(self, now: int) -> Steps[None]:  # noqa: ARG002 - the default of the port
+        """Do nothing."""
+        yield from ()
+
+    def announce(self, due_at: int) -> None:
+        """Do nothing."""
 
 
 # A call that may touch every message has this many seconds. Such a long operation is ended sooner
@@ -346,7 +355,13 @@ class ReadsApart(Protocol):
 
 
 class Backend(Protocol):
-    """A database that a URL names: how to reach it, and how to open a store in it."""
+    """A database that a URL names: how to reach it, and how to open a store in it.
+
+    A backend inherits from this class what it need not do.
+    """
+
+    # Why a caller's connection is refused, if it is.
+    no_transactions: str = "because this store has no transactions of a caller"
 
     @property
     def address(self) -> str:
@@ -355,6 +370,7 @@ class Backend(Protocol):
     @property
     def place(self) -> str:
         """A name that is equal for all backends of this process that use the same tables."""
+        return self.address
 
     def session(self) -> Session:
         """Return a blocking session; it connects when it is first used."""
@@ -362,20 +378,30 @@ class Backend(Protocol):
     def async_session(self) -> AsyncSession:
         """Return an awaiting session; it connects when it is first used."""
 
-    def borrow(self, connection: object) -> Session:
-        """Return a session inside a caller's transaction."""
+    def read_only_session(self) -> Session:
+        """Return a blocking session for `kinds`, which creates and changes nothing."""
+        return self.session()
 
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Return an awaiting session inside a caller's transaction."""
+    def borrow(self, connection: object, session: Any, store: Any) -> tuple[Any, Store]:  # noqa: ARG002 - the default refuses
+        """Return a session and a store inside a caller's transaction, whose end they do not see.
+
+        They are given the queue's own, and the session awaits if that one does.
+        """
+        name = type(connection).__name__  # and not its text, which may hold a password
+        raise InvalidType("connection", f"{name} cannot be used, {self.no_transactions}")
 
     def migrate(self) -> Steps[list[str]]:
         """Bring the tables up to date and name what was applied."""
+        yield from ()
+        return []
 
     def schema_script(self) -> str:
         """Return the statements that create the tables."""
+        return ""
 
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
-        """Return the wake-ups of the queue whose session was opened last."""
+    def alerts(self, session: Any, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the default wakes nobody
+        """Return the wake-ups of the queue to which a session belongs."""
+        return Alerts()
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
@@ -390,9 +416,6 @@ class Backend(Protocol):
 
     def open_history(self, *, migrate: bool) -> Steps[HistoryTable]:
         """Open the history of all kinds."""
-
-    def read_only_session(self) -> Session:
-        """Return a blocking session for `kinds`, which creates and changes nothing."""
 
     def kinds(self) -> Steps[list[str]]:
         """Return every kind of message that the database knows; raise if it has no tables."""

@@ -198,10 +198,6 @@ class ShardedStore(Shards[Shard]):
         """Notify through one shard, since a process that waits is entered in all of them."""
         return self._stores[0].notify(due_at)
 
-    def borrowed(self) -> "ShardedStore":
-        """Return this store; there are no transactions of a caller."""
-        return self
-
     def _claim_first(
         self, fronts: Sequence[tuple[int, int]], limit: int, now: int, until: int, token: int
     ) -> Steps[list[Claimed]]:

@@ -17,7 +17,7 @@ class ThreadedSession:
     """Runs a blocking session on a thread, one operation at a time."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.blocking = session
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duequeue")
 
     async def run(
@@ -39,14 +39,14 @@ class ThreadedSession:
     async def close(self) -> None:
         """Close the session once the running operation has ended."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._session.close)
+        await loop.run_in_executor(self._thread, self.blocking.close)
         self._thread.shutdown()
 
     def _run_in_time(self, operation: Operation[T], ends_at: float, *, consumes: bool) -> T:
         left = ends_at - monotonic()
         if left <= 0:
             raise StoreBusy("other operations kept the store busy for too long")
-        return self._session.run(operation, left, consumes=consumes)
+        return self.blocking.run(operation, left, consumes=consumes)
 
 
 class InlineSession:

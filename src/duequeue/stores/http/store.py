@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from duequeue.drive.steps import at_once
-from duequeue.errors import InvalidType
 from duequeue.port.burial_table import BurialTable
 from duequeue.port.cron_table import CronTable
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.remote import BURIALS, CRON, HISTORY, STORE, FoundMessage, Operation
-from duequeue.port.store import Steps, Store
+from duequeue.port.store import NoUpkeep, Steps, Store
 
 
 class Opened(NamedTuple):
@@ -52,7 +50,7 @@ class RemoteOperations:
         return steps
 
 
-class HttpStore(RemoteOperations):
+class HttpStore(RemoteOperations, NoUpkeep):
     """The messages of one kind behind a server; the server announces what it stores."""
 
     def __init__(self, opened: Opened) -> None:
@@ -65,17 +63,6 @@ class HttpStore(RemoteOperations):
         call = RemoteCall(self._opened, "read", STORE["read"], (key,))
         found: FoundMessage = yield call
         return found.message
-
-    @at_once
-    def prepare_history(self, now: int) -> None:
-        """Do nothing, because the server makes room itself."""
-
-    def announce(self, due_at: int) -> None:
-        """Do nothing, because the server knows."""
-
-    def borrowed(self) -> Store:
-        """Refuse, because a transaction does not reach over HTTP."""
-        raise InvalidType("connection", text="a queue behind a server has no transactions")
 
 
 def http_store(opened: Opened) -> Store:

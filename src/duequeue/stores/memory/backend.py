@@ -6,10 +6,9 @@ from math import inf
 from typing import TypeVar
 
 from duequeue.drive.steps import at_once, drive
-from duequeue.errors import InvalidArgument, InvalidType
-from duequeue.port.alerts import Alerts, OnAlert
+from duequeue.errors import InvalidArgument
 from duequeue.port.history_table import HistoryTable
-from duequeue.port.store import AsyncSession, Operation, Session, Store
+from duequeue.port.store import AsyncSession, Backend, Operation, Session, Store
 from duequeue.process.shared import Shared
 from duequeue.stores.memory.cron_table import MemoryCrons
 from duequeue.stores.memory.history_table import MemoryHistory, MemoryHistoryTable, MemorySettling
@@ -46,8 +45,10 @@ class MemoryDatabase:
 _databases = Shared(MemoryDatabase)
 
 
-class MemoryBackend:
+class MemoryBackend(Backend):
     """`memory:` or `memory:name`, perhaps with a `?timer=`; see `port.store.Backend`."""
+
+    no_transactions = "because a memory queue has no transactions"
 
     def __init__(self, url: str) -> None:
         location, options = split_options(url)
@@ -65,11 +66,6 @@ class MemoryBackend:
         """The URL."""
         return f"memory:{self._name}"
 
-    @property
-    def place(self) -> str:
-        """The URL."""
-        return self.address
-
     def session(self) -> Session:
         """Run one operation at a time, under a lock."""
         return MemorySession(self._database, self.address, self._timer)
@@ -77,27 +73,6 @@ class MemoryBackend:
     def async_session(self) -> AsyncSession:
         """Run operations in the event loop, because none takes long enough to need a thread."""
         return InlineSession(self.session())
-
-    def borrow(self, connection: object) -> Session:
-        """Refuse, because there are no transactions."""
-        raise _no_transactions(connection)
-
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Refuse, because there are no transactions."""
-        raise _no_transactions(connection)
-
-    @at_once
-    def migrate(self) -> list[str]:
-        """Do nothing, because there is no schema."""
-        return []
-
-    def schema_script(self) -> str:
-        """Return an empty script, because there is no schema."""
-        return ""
-
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the port's signature
-        """Return alerts that do nothing, because no other process can see this."""
-        return Alerts()
 
     @at_once
     def open_store(self, kind: str, sweep_interval: int, *, migrate: bool, history: bool) -> Store:  # noqa: ARG002 - the port's signature
@@ -121,10 +96,6 @@ class MemoryBackend:
     def open_history(self, *, migrate: bool) -> HistoryTable:  # noqa: ARG002 - the port's signature
         """Find the history of all kinds."""
         return MemoryHistoryTable(self._database.history, self._database.tables)
-
-    def read_only_session(self) -> Session:
-        """Return a session like any other, since there is nothing to create."""
-        return self.session()
 
     @at_once
     def kinds(self) -> list[str]:
@@ -173,13 +144,6 @@ class MemorySession:
                 self._database.tables.clear()
                 self._database.crons.clear()
                 self._database.history.rows.clear()
-
-
-def _no_transactions(connection: object) -> InvalidType:
-    name = type(connection).__name__  # and not its text, which may hold a password
-    return InvalidType(
-        "connection", f"{name} cannot be used, because a memory queue has no transactions"
-    )
 
 
 def _refuse(command: object) -> object:

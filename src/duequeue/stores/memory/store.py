@@ -24,6 +24,7 @@ from duequeue.port.store import (
     Lease,
     Limits,
     ListedMessage,
+    NoUpkeep,
     Record,
     Release,
     ResponseLook,
@@ -36,7 +37,7 @@ from duequeue.stores.memory.history_table import MemorySettling
 from duequeue.stores.memory.table import MemoryMessage, MemoryTable
 
 
-class MemoryStore:
+class MemoryStore(NoUpkeep):
     """Every operation of a store, done without waiting."""
 
     def __init__(self, table: MemoryTable, settling: MemorySettling, crons: MemoryCrons) -> None:
@@ -270,19 +271,8 @@ class MemoryStore:
         return self._settling.newest(limit, key)
 
     @at_once
-    def prepare_history(self, now: int) -> None:
-        """Do nothing, because there is always room."""
-
-    def announce(self, due_at: int) -> None:
-        """Do nothing, because the timers are always in order."""
-
-    @at_once
     def notify(self, due_at: int) -> None:
         """Do nothing, because no other process can see this."""
-
-    def borrowed(self) -> "MemoryStore":
-        """Return itself, because there are no transactions."""
-        return self
 
     def _offer(self, record: Record, now: int) -> OfferOutcome:
         entry = self._table.by_key.get(record.key)

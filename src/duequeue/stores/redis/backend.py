@@ -1,12 +1,9 @@
 """`redis://user:password@host:port/db`, and the other ways to name a Redis or Valkey."""
 
-from typing import NoReturn
-
 from duequeue.drive.steps import at_once
-from duequeue.errors import InvalidType
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
-from duequeue.port.store import AsyncSession, Session, Steps
+from duequeue.port.store import AsyncSession, Backend, Session, Steps
 from duequeue.stores.redis import examining
 from duequeue.stores.redis.alerts import RedisAlerts
 from duequeue.stores.redis.calling import Caller
@@ -24,8 +21,13 @@ from duequeue.stores.redis_client.settings import RedisSettings
 from duequeue.stores.sharded import ShardedStore
 
 
-class RedisBackend:
+class RedisBackend(Backend):
     """One database of one server; see `port.store.Backend`."""
+
+    no_transactions = (
+        "because Redis has no transactions of a caller; offer after your own commit, or keep the "
+        "queue in the database of your transaction"
+    )
 
     def __init__(self, url: str) -> None:
         self._settings = RedisSettings.from_url(url)
@@ -49,24 +51,7 @@ class RedisBackend:
         """Use the connection that this event loop shares."""
         return AsyncRedisSession(self._settings)
 
-    def borrow(self, connection: object) -> Session:
-        """Refuse, because there are no transactions of a caller."""
-        _refuse(connection)
-
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Refuse, because there are no transactions of a caller."""
-        _refuse(connection)
-
-    @at_once
-    def migrate(self) -> list[str]:
-        """Do nothing, because there is no schema."""
-        return []
-
-    def schema_script(self) -> str:
-        """Return an empty script, because there is no schema."""
-        return ""
-
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+    def alerts(self, session: object, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the mailbox knows the server
         """Use PUBLISH and SUBSCRIBE."""
         return RedisAlerts(self._settings, kind, on_alert)
 
@@ -101,10 +86,6 @@ class RedisBackend:
         """Return the history of all kinds."""
         return RedisHistoryTable(self.kinds)
 
-    def read_only_session(self) -> Session:
-        """Use the connections that this process shares, since connecting changes nothing."""
-        return self.session()
-
     def kinds(self) -> Steps[list[str]]:
         """Read the hash of kinds."""
         return sorted([kind.decode() for kind in (yield Script(code("kinds"), [KINDS], ()))])
@@ -112,12 +93,3 @@ class RedisBackend:
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the servers that have the queues."""
         return examining.examine(self._settings, self.kinds, now)
-
-
-def _refuse(connection: object) -> NoReturn:
-    raise InvalidType(
-        "connection",
-        f"{type(connection).__name__} cannot be used, because Redis has no transactions "
-        "of a caller; offer after your own commit, or keep the queue in the database of your "
-        "transaction",
-    )

@@ -27,6 +27,7 @@ from duequeue.port.store import (
     Lease,
     Limits,
     ListedMessage,
+    NoUpkeep,
     Record,
     Release,
     ResponseLook,
@@ -62,7 +63,7 @@ _due_at = attrgetter("due_at")
 _words_of = itemgetter(1)
 
 
-class RedisStore:
+class RedisStore(NoUpkeep):
     """Every operation of a store, as scripts."""
 
     def __init__(self, caller: Caller, kind_number: int, mailbox: RedisMailbox) -> None:
@@ -295,20 +296,9 @@ class RedisStore:
         """Read the days of the history from the newest on."""
         return self._history.newest(limit, key)
 
-    def prepare_history(self, now: int) -> Steps[None]:  # noqa: ARG002 - the port's signature
-        """Do nothing, because there is always room."""
-        yield from ()
-
-    def announce(self, due_at: int) -> None:
-        """Do nothing, because the messages are always in order."""
-
     def notify(self, due_at: int) -> Steps[None]:
         """Wake one process that waits."""
         yield self._caller.script("wake", (self._caller.kind, due_at, 0))
-
-    def borrowed(self) -> "RedisStore":
-        """Return itself, because there are no transactions of a caller."""
-        return self
 
     def _about(self, sender: str | None) -> tuple[Word, Word]:
         """Return what a script needs to wake those who wait for responses."""

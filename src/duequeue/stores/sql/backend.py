@@ -1,24 +1,27 @@
 """What the backends of all SQL databases have in common."""
 
-from abc import ABC, abstractmethod
-from typing import ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar
 
-from duequeue.port.store import Steps
+from duequeue.port.store import Backend, Steps, Store
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
 from duequeue.stores.sql.store import SqlStore
 
 
-class SqlBackend(ABC):
+class SqlBackend(Backend):
     """Opens the tables of a dialect; see `port.store.Backend`."""
 
     dialect: ClassVar[str]
 
-    @property
     @abstractmethod
-    def place(self) -> str:
-        """A name that is equal for all backends of this process that use the same tables."""
+    def borrow_session(self, connection: object, session: Any) -> Any:
+        """Return a session inside a caller's transaction, for that of the queue."""
+
+    def borrow(self, connection: object, session: Any, store: Any) -> tuple[Any, Store]:
+        """Use a caller's connection, if it leads to the same database as the queue's session."""
+        return self.borrow_session(connection, session), store.borrowed()
 
     def migrate(self) -> Steps[list[str]]:
         """Bring the tables up to date, and return the names of the applied migrations."""

@@ -28,8 +28,6 @@ class MariadbBackend(SqlBackend):
         self._settings = MariadbSettings.from_url(url)
         published = published_wire(self._settings.alerts)
         self._wire: Wire[Any] = published or MariadbWire(self._settings)
-        self._home: Home | None = None
-        self._async_home: AsyncHome | None = None
 
     @property
     def address(self) -> str:
@@ -43,40 +41,27 @@ class MariadbBackend(SqlBackend):
 
     def session(self) -> Session:
         """Use a pool of connections."""
-        session = MariadbSession(self._settings)
-        self._home = Home(session, self._settings.address)
-        return session
+        return MariadbSession(self._settings)
 
     def async_session(self) -> AsyncSession:
         """Use a pool of asynchronous connections."""
-        session = AsyncMariadbSession(self._settings)
-        self._async_home = AsyncHome(session, self._settings.address)
-        return session
+        return AsyncMariadbSession(self._settings)
 
     def reading_session(self, at_once: int, seconds: float) -> AsyncSession:
         """Use a pool of its own, in which one more connection than that is kept for consumers."""
         settings = replace(self._settings, pool_size=at_once + 1, read_seconds=seconds)
         return AsyncMariadbSession(settings)
 
-    def borrow(self, connection: object) -> Session:
+    def borrow_session(self, connection: object, session: Any) -> Any:
         """Use a caller's connection, if it leads to the same database as the queue's session."""
-        if self._home is None:
-            raise RuntimeError("open the queue's session before a caller's")
-        return BorrowedMariadbSession(connection, self._home)
+        home: Home | AsyncHome = session.home
+        if isinstance(home, AsyncHome):
+            return BorrowedAsyncMariadbSession(connection, home)
+        return BorrowedMariadbSession(connection, home)
 
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Use a caller's connection, if it leads to the same database as the queue's session."""
-        if self._async_home is None:
-            raise RuntimeError("open the queue's session before a caller's")
-        return BorrowedAsyncMariadbSession(connection, self._async_home)
-
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+    def alerts(self, session: object, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the mailbox knows the server
         """Use named locks and KILL QUERY, or Redis if the URL names one."""
         return MailboxAlerts(self._wire, kind, on_alert)
-
-    def read_only_session(self) -> Session:
-        """Use a pool of connections, since connecting changes nothing."""
-        return self.session()
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

@@ -46,7 +46,7 @@ class BorrowedMariadbSession:
 
     def __init__(self, given: object, home: Home) -> None:
         self._find = finder(given, _checked)
-        self._home = home
+        self.home = home
         if not is_open(self._find()):
             raise InvalidArgument("connection", "is closed")
 
@@ -63,14 +63,14 @@ class BorrowedMariadbSession:
             self._admit(connection)
             return drive(operation(), partial(self._perform, connection))
         except _errors_of(connection) as error:
-            raise explained(error, self._home.address) from error
+            raise explained(error, self.home.address) from error
 
     def close(self) -> None:
         """Leave the connection to its owner."""
 
     def _perform(self, connection: Any, command: Any) -> object:
         if command_name(command) == "add_history_day":
-            self._home.add_history_day(command.parameters["day"])
+            self.home.add_history_day(command.parameters["day"])
             return []
         talk = Conversation(facts_of(connection), borrowed=True)
         return drive(talk.perform(command), partial(_send, connection))
@@ -78,9 +78,9 @@ class BorrowedMariadbSession:
     def _admit(self, connection: Any) -> None:
         """Raise unless the connection leads to the database of the queue."""
         identity = self._recall(connection) or self._look(connection)
-        if identity != self._home.identity:
-            self._home.look()
-            self._home.require(self._look(connection))
+        if identity != self.home.identity:
+            self.home.look()
+            self.home.require(self._look(connection))
 
     def _recall(self, connection: Any) -> Identity | None:
         known = recall(connection)

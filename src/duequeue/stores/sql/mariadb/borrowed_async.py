@@ -33,7 +33,7 @@ class BorrowedAsyncMariadbSession:
 
     def __init__(self, given: object, home: AsyncHome) -> None:
         self._find = async_finder(given, _checked)
-        self._home = home
+        self.home = home
         if isinstance(given, Connection) and not given.connected:
             raise InvalidArgument("connection", "is closed")
 
@@ -50,14 +50,14 @@ class BorrowedAsyncMariadbSession:
             await self._admit(connection)
             return await drive_async(operation(), partial(self._perform, connection))
         except MySQLError as error:
-            raise explained(error, self._home.address) from error
+            raise explained(error, self.home.address) from error
 
     async def close(self) -> None:
         """Leave the connection to its owner."""
 
     async def _perform(self, connection: Any, command: Any) -> object:
         if command_name(command) == "add_history_day":
-            await self._home.add_history_day(command.parameters["day"])
+            await self.home.add_history_day(command.parameters["day"])
             return []
         talk = Conversation(facts_of(connection), borrowed=True)
         return await drive_async(talk.perform(command), partial(send_async, connection))
@@ -65,9 +65,9 @@ class BorrowedAsyncMariadbSession:
     async def _admit(self, connection: Any) -> None:
         """Raise unless the connection leads to the database of the queue."""
         identity = await self._recall(connection) or await self._look(connection)
-        if identity != self._home.identity:
-            await self._home.look()
-            self._home.require(await self._look(connection))
+        if identity != self.home.identity:
+            await self.home.look()
+            self.home.require(await self._look(connection))
 
     async def _recall(self, connection: Any) -> Identity | None:
         known = recall(connection)

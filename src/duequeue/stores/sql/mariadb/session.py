@@ -2,7 +2,7 @@
 """Blocking sessions on the shared pool of connections."""
 
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
+from duequeue.stores.sql.mariadb.home import Home
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.pool import shared_pool
@@ -35,6 +36,11 @@ class MariadbSession:
         self._pool = shared_pool(MariadbServer(settings))
         self._pool.join()
         self._closed = False
+
+    @cached_property
+    def home(self) -> Home:
+        """The database that this session leads to."""
+        return Home(self, self._settings.address)
 
     def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation; after a deadlock, run it again, and first lock its rows in order."""

@@ -1,7 +1,7 @@
 """Awaiting sessions on the shared pool of connections."""
 
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
+from duequeue.stores.sql.mariadb.home import AsyncHome
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.pool_async import shared_pool_async
@@ -34,6 +35,11 @@ class AsyncMariadbSession:
         self._pool = shared_pool_async(MariadbServer(settings))
         self._pool.join()
         self._closed = False
+
+    @cached_property
+    def home(self) -> AsyncHome:
+        """The database that this session leads to."""
+        return AsyncHome(self, self._settings.address)
 
     async def run(
         self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False

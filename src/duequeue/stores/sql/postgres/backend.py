@@ -29,11 +29,8 @@ class PostgresBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
-        self._wire: Wire[Any] = published_wire(self._settings.alerts) or PostgresWire(
-            self._settings
-        )
-        self._home: Home | None = None
-        self._async_home: AsyncHome | None = None
+        published = published_wire(self._settings.alerts)
+        self._wire: Wire[Any] = published or PostgresWire(self._settings)
 
     @property
     def address(self) -> str:
@@ -47,38 +44,29 @@ class PostgresBackend(SqlBackend):
 
     def session(self) -> Session:
         """Use a pool of connections."""
-        session = PostgresSession(self._settings)
-        self._home = Home(session, self._settings.address)
-        return session
+        return PostgresSession(self._settings)
 
     def async_session(self) -> AsyncSession:
         """Use a pool of asynchronous connections."""
-        session = AsyncPostgresSession(self._settings)
-        self._async_home = AsyncHome(session, self._settings.address)
-        return session
+        return AsyncPostgresSession(self._settings)
 
     def reading_session(self, at_once: int, seconds: float) -> AsyncSession:
         """Use a pool of its own, in which one more connection than that is kept for consumers."""
         settings = replace(self._settings, pool_size=at_once + 1, read_seconds=seconds)
         return AsyncPostgresSession(settings)
 
-    def borrow(self, connection: object) -> Session:
+    def borrow_session(self, connection: object, session: Any) -> Any:
         """Use a caller's connection, if it leads to the same database as the queue's session."""
-        if self._home is None:
-            raise RuntimeError("open the queue's session before a caller's")
-        return BorrowedPostgresSession(connection, self._home)
-
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Use a caller's connection, if it leads to the same database as the queue's session."""
-        if self._async_home is None:
-            raise RuntimeError("open the queue's session before a caller's")
-        return BorrowedAsyncPostgresSession(connection, self._async_home)
+        home: Home | AsyncHome = session.home
+        if isinstance(home, AsyncHome):
+            return BorrowedAsyncPostgresSession(connection, home)
+        return BorrowedPostgresSession(connection, home)
 
     def roles_script(self) -> str:
         """Return the roles as a script."""
         return roles_script()
 
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:
+    def alerts(self, session: object, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the mailbox knows the server
         """Use LISTEN and NOTIFY, or Redis if the URL names one."""
         return MailboxAlerts(self._wire, kind, on_alert)
 
@@ -99,10 +87,6 @@ class PostgresBackend(SqlBackend):
     def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
         """Ask the table of kinds; the login of a producer may not look at messages."""
         return opening.count_types(name, most, may_look=not self._settings.for_producer)
-
-    def read_only_session(self) -> Session:
-        """Use a pool of connections, since to connect changes nothing."""
-        return self.session()
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

@@ -29,7 +29,7 @@ class BorrowedPostgresSession:
 
     def __init__(self, given: object, home: Home) -> None:
         self._find = finder(given, _checked)
-        self._home = home
+        self.home = home
         if self._find().closed:
             raise InvalidArgument("connection", "is closed")
 
@@ -46,7 +46,7 @@ class BorrowedPostgresSession:
             self._admit(connection)
             return drive(operation(), partial(perform, connection, None, None))
         except psycopg.Error as error:
-            raise translate(error, self._home.address) from error
+            raise translate(error, self.home.address) from error
 
     def close(self) -> None:
         """Leave the connection to its owner."""
@@ -54,9 +54,9 @@ class BorrowedPostgresSession:
     def _admit(self, connection: psycopg.Connection[Any]) -> None:
         """Raise unless the connection leads to the database of the queue."""
         identity = recall(connection, search_path_of(connection)) or _look(connection)
-        if identity != self._home.identity:
-            self._home.look()
-            self._home.require(_look(connection))
+        if identity != self.home.identity:
+            self.home.look()
+            self.home.require(_look(connection))
 
 
 def search_path_of(

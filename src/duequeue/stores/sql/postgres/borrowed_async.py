@@ -26,7 +26,7 @@ class BorrowedAsyncPostgresSession:
 
     def __init__(self, given: object, home: AsyncHome) -> None:
         self._find = async_finder(given, _driver_for)
-        self._home = home
+        self.home = home
         if isinstance(given, psycopg.AsyncConnection) and given.closed:
             raise InvalidArgument("connection", "is closed")
 
@@ -43,7 +43,7 @@ class BorrowedAsyncPostgresSession:
             await self._admit(driver)
             return await drive_async(operation(), driver.perform)
         except driver.errors as error:
-            raise driver.translate(error, self._home.address) from error
+            raise driver.translate(error, self.home.address) from error
 
     async def close(self) -> None:
         """Leave the connection to its owner."""
@@ -51,9 +51,9 @@ class BorrowedAsyncPostgresSession:
     async def _admit(self, driver: AsyncDriver) -> None:
         """Raise unless the connection leads to the database of the queue."""
         identity = recall(driver.connection, driver.search_path) or await _look(driver)
-        if identity != self._home.identity:
-            await self._home.look()
-            self._home.require(await _look(driver))
+        if identity != self.home.identity:
+            await self.home.look()
+            self.home.require(await _look(driver))
 
 
 def _driver_for(given: object) -> AsyncDriver:

@@ -2,7 +2,7 @@
 """Blocking sessions on the shared pool of connections."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,6 +23,7 @@ from duequeue.stores.sql.commands import (
 from duequeue.stores.sql.pooling.pool import shared_pool
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
+from duequeue.stores.sql.postgres.home import Home
 from duequeue.stores.sql.postgres.in_turn import in_turn
 from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
@@ -49,6 +50,11 @@ class PostgresSession:
         self._pool.join()
         self._perform: Perform = perform
         self._closed = False
+
+    @cached_property
+    def home(self) -> Home:
+        """The database that this session leads to."""
+        return Home(self, self._settings.address)
 
     def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation; single statements commit by themselves."""

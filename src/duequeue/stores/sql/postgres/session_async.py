@@ -1,7 +1,7 @@
 """Awaiting sessions on the shared pool of connections."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ from duequeue.stores.sql.commands import (
 from duequeue.stores.sql.pooling.pool_async import shared_pool_async
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
+from duequeue.stores.sql.postgres.home import AsyncHome
 from duequeue.stores.sql.postgres.in_turn import in_turn_async
 from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
@@ -48,6 +49,11 @@ class AsyncPostgresSession:
         self._pool.join()
         self._perform: AsyncPerform = perform
         self._closed = False
+
+    @cached_property
+    def home(self) -> AsyncHome:
+        """The database that this session leads to."""
+        return AsyncHome(self, self._settings.address)
 
     async def run(
         self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False

@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from duequeue.errors import SchemaError
 from duequeue.port.alerts import Alerts, OnAlert
@@ -27,22 +28,15 @@ class SqliteBackend(SqlBackend):
         self._path = str(Path(settings.path).resolve())  # the process may change its folder
         self._synchronous = settings.synchronous
         self._mode = settings.mode
-        self._session: SqliteSession | None = None
 
     @property
     def address(self) -> str:
         """The absolute path of the file."""
         return self._path
 
-    @property
-    def place(self) -> str:
-        """The absolute path of the file."""
-        return self.address
-
     def session(self) -> Session:
         """Use one connection to write and one to read."""
-        self._session = SqliteSession(self._path, self._synchronous, self._mode)
-        return self._session
+        return SqliteSession(self._path, self._synchronous, self._mode)
 
     def async_session(self) -> AsyncSession:
         """Use the same connections, on a thread, because `sqlite3` only blocks."""
@@ -52,24 +46,22 @@ class SqliteBackend(SqlBackend):
         """Use connections and a thread of its own, on which one read runs at a time."""
         return ThreadedSession(SqliteSession(self._path, self._synchronous, self._mode))
 
-    def borrow(self, connection: object) -> Session:
-        """Use a caller's connection, if it has the same file open."""
-        return BorrowedSqliteSession(connection, self._path)
+    def borrow_session(self, connection: object, session: Any) -> Any:
+        """Use a caller's connection, if it has the same file open.
 
-    def borrow_async(self, connection: object) -> AsyncSession:
-        """Use a caller's connection, one of `sqlite3` on the event loop's thread.
-
-        That is the only thread on which the caller may use it.
+        One of `sqlite3` is used on the event loop's thread, because the caller, too, may only use
+        it there.
         """
+        if isinstance(session, SqliteSession | BorrowedSqliteSession):
+            return BorrowedSqliteSession(connection, self._path)
         if isinstance(connection, sqlite3.Connection):
             return InlineSession(BorrowedSqliteSession(connection, self._path))
         return BorrowedAsyncSqliteSession(connection, self._path)
 
-    def alerts(self, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not show its kind
+    def alerts(self, session: Any, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - a commit does not show its kind
         """Watch the file through the queue's session, whose own commits do not show there."""
-        if self._session is None:
-            raise RuntimeError("open the queue's session before its alerts")
-        return FileAlerts(self._session, on_alert)
+        blocking: Any = session.blocking if isinstance(session, ThreadedSession) else session
+        return FileAlerts(blocking, on_alert)
 
     def read_only_session(self) -> Session:
         """Open the file to read, and do not create it."""
