@@ -2,7 +2,7 @@
 
 import pytest
 
-from duequeue.wakeups.next_look import LONGEST_PAUSE, Outlook, pause_before_next_look
+from duequeue.wakeups.next_look import LONGEST_PAUSE, pause_before_next_look
 
 NOW = 1_000_000
 
@@ -25,4 +25,4 @@ NOW = 1_000_000
     ],
 )
 def test_pause(next_look: int, time_left: float | None, pause: float | None) -> None:
-    assert pause_before_next_look(Outlook(NOW, next_look, time_left)) == pause
+    assert pause_before_next_look(NOW, next_look, time_left) == pause

@@ -1,4 +1,4 @@
-"""The texts by which users name a place in a listing, or a burial."""
+"""The texts by which users name a position in a listing, or a burial."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -9,34 +9,34 @@ from typing import Any
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
 from duequeue.instants import EARLIEST, LATEST
-from duequeue.port.listing import LAST, BurialId, Place
+from duequeue.port.listing import LAST, BurialId, Position
 
 _CURSOR = re.compile(rb"(-?\d{1,19})\.(\d{1,19})\.[0-9a-f]{16}")
 _BURIAL = re.compile(r"(-?\d{1,19})\.(\d{1,19})", re.ASCII)
 
 
-def cursor_at(context: Context[Any], place: Place) -> str:
-    """Return the cursor of a place, with a checksum of the place and the queue."""
-    position = f"{place.due_at}.{place.id}"
+def cursor_at(context: Context[Any], position: Position) -> str:
+    """Return the cursor of a position, with a checksum of the position and the queue."""
+    numbers = f"{position.due_at}.{position.id}"
     queue = f"{context.name}|{context.codec.type_name}"
-    checksum = sha256(f"{queue}|{position}".encode()).hexdigest()[:16]
-    return urlsafe_b64encode(f"{position}.{checksum}".encode()).decode().rstrip("=")
+    checksum = sha256(f"{queue}|{numbers}".encode()).hexdigest()[:16]
+    return urlsafe_b64encode(f"{numbers}.{checksum}".encode()).decode().rstrip("=")
 
 
-def place_of(context: Context[Any], after: str) -> Place:
-    """Return the place of a cursor, or raise if it was changed or comes from another queue."""
+def position_of(context: Context[Any], after: str) -> Position:
+    """Return the position of a cursor, or raise if it was changed or comes from another queue."""
     if not isinstance(after, str):
         raise InvalidType(
             "after", f"must be the `next` of a page or None, not {type(after).__name__}"
         )
     parts = _CURSOR.fullmatch(_decoded(after))
-    place = Place(int(parts[1]), int(parts[2])) if parts else None
-    if place is None or not _exists(*place) or cursor_at(context, place) != after:
+    position = Position(int(parts[1]), int(parts[2])) if parts else None
+    if position is None or not _exists(*position) or cursor_at(context, position) != after:
         raise InvalidArgument(
             "after",
             f"must be the `next` of a page of the queue {context.name!r}, unchanged, not {after!r}",
         )
-    return place
+    return position
 
 
 def burial_text(burial: BurialId) -> str:

@@ -8,11 +8,11 @@ from duequeue.defaults import LONGEST_PAGE
 from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.context import Context
-from duequeue.flows.cursors import cursor_at, place_of
+from duequeue.flows.cursors import cursor_at, position_of
 from duequeue.headers import shown_headers
 from duequeue.instants import nearest_instant, to_millis
 from duequeue.message import Page, Snapshot, State, checked_prefix
-from duequeue.port.listing import FIRST, LAST, Place, Selection
+from duequeue.port.listing import FIRST, LAST, Position, Selection
 from duequeue.port.store import ListedMessage, StoredMessage
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ def list_page(  # noqa: PLR0917 - the arguments of the faces, in their order
 ) -> Flow[Page[T]]:
     """List one page."""
     selection = selection_of(state, prefix, due_from, due_to, limit)
-    place = None if after is None else place_of(context, after)
-    return _list_page(context, selection._replace(after=place))
+    position = None if after is None else position_of(context, after)
+    return _list_page(context, selection._replace(after=position))
 
 
 def selection_of(
@@ -56,7 +56,7 @@ def still_matches(context: Context[T], key: str, selection: Selection) -> Flow[b
     if not isinstance(found, StoredMessage):
         return False
     window = selection.window(context.now())
-    return window.has(Place(found.due_at, LAST), found.leased_until)
+    return window.has(Position(found.due_at, LAST), found.leased_until)
 
 
 def state_of(found: StoredMessage, now: int) -> State:
@@ -73,12 +73,12 @@ def _list_page(context: Context[T], selection: Selection) -> Flow[Page[T]]:
     found = yield from context.run_long(partial(context.store.listed, asked, now))
     shown = found[: selection.limit]
     is_last = len(found) == len(shown)
-    cursor = None if is_last else cursor_at(context, _place_of(shown[-1]))
+    cursor = None if is_last else cursor_at(context, _position_of(shown[-1]))
     return Page([_snapshot(context, each, now) for each in shown], cursor)
 
 
-def _place_of(listed: ListedMessage) -> Place:
-    return Place(listed.message.due_at, listed.id)
+def _position_of(listed: ListedMessage) -> Position:
+    return Position(listed.message.due_at, listed.id)
 
 
 def _snapshot(context: Context[T], listed: ListedMessage, now: int) -> Snapshot[T]:

@@ -26,7 +26,7 @@ from duequeue.port.fencing import IN_HAND, LEAST, LOST_IN_HAND, RANDOM_BITS, los
 from duequeue.port.store import Burial, Claimed, Expiry, Steps
 from duequeue.process.contact import one_line
 from duequeue.retry_policy import RetryPolicy
-from duequeue.wakeups.next_look import Outlook, Turn, pause_before_next_look
+from duequeue.wakeups.next_look import Turn, pause_before_next_look
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -102,7 +102,7 @@ def _look_in_turns(
         # may move its clock, and a machine's clock may be set back.
         passed = max((monotonic() - began) * 1000, now - began_at)
         left = None if timeout is None else timeout - passed
-        pause = pause_before_next_look(Outlook(now, next_look.at, left))
+        pause = pause_before_next_look(now, next_look.at, left)
         if pause is None:
             return []
         if context.alerts is not None:

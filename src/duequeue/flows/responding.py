@@ -19,7 +19,7 @@ from duequeue.message import checked_key, checked_payload
 from duequeue.port.store import Answer, ResponseLook, StoredResponse
 from duequeue.response import Response
 from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.next_look import Outlook, pause_before_next_look
+from duequeue.wakeups.next_look import pause_before_next_look
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def _look_until(
         passed = max((monotonic() - began) * 1000, now - began_at)
         left = None if timeout is None else timeout - passed
         next_look = now + context.poll_interval
-        pause = pause_before_next_look(Outlook(now, next_look, left))
+        pause = pause_before_next_look(now, next_look, left)
         if pause is None:
             return None
         if context.alerts is not None:

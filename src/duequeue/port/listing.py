@@ -8,8 +8,8 @@ FIRST = -(2**63)
 LAST = 2**63 - 1
 
 
-class Place(NamedTuple):
-    """A place in due order: messages due at the same instant follow one another by id."""
+class Position(NamedTuple):
+    """A position in due order: messages due at the same instant follow one another by id."""
 
     due_at: int
     id: int
@@ -31,19 +31,19 @@ BEFORE_ALL = BurialId(FIRST, 0)
 class Window(NamedTuple):
     """The bounds of a selection at an instant; `after` is exclusive, the others are inclusive."""
 
-    after: Place
+    after: Position
     due_until: int
     leased_from: int
     leased_until: int
 
-    def has(self, place: Place, leased_until: int) -> bool:
-        """Return whether a message with this place and this end of its lease is inside."""
-        is_in_time = self.after < place and place.due_at <= self.due_until
+    def has(self, position: Position, leased_until: int) -> bool:
+        """Return whether a message with this position and this end of its lease is inside."""
+        is_in_time = self.after < position and position.due_at <= self.due_until
         return is_in_time and self.leased_from <= leased_until <= self.leased_until
 
 
 class Selection(NamedTuple):
-    """The first `limit` messages after a place in due order, of those that match the filters.
+    """The first `limit` messages after a position in due order, of those that match the filters.
 
     The due time is the current one, which a release changes. `due_to` is exclusive.
     """
@@ -53,14 +53,14 @@ class Selection(NamedTuple):
     prefix: str = ""
     due_from: int = FIRST
     due_to: int = LAST + 1
-    after: Place | None = None
+    after: Position | None = None
 
     def window(self, now: int) -> Window:
         """Return the bounds of what is selected at `now`."""
-        after = max(self.after or Place(FIRST, 0), Place(self.due_from, 0))
+        after = max(self.after or Position(FIRST, 0), Position(self.due_from, 0))
         until = self.due_to - 1
         if self.state is State.FUTURE:
-            after = max(after, Place(now, LAST))
+            after = max(after, Position(now, LAST))
         elif self.state is State.DUE:
             until = min(until, now)
         is_leased = self.state is State.LEASED

@@ -20,7 +20,7 @@ from duequeue.port.burial_table import BurialTable, StoredBurial
 from duequeue.port.cron_table import CronListing
 from duequeue.port.forecasting import DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import BurialId, BurialSelection, Place, RevivedBurials, Selection
+from duequeue.port.listing import BurialId, BurialSelection, Position, RevivedBurials, Selection
 from duequeue.port.store import (
     Claimed,
     Counts,
@@ -178,7 +178,7 @@ class ShardedStore(Shards[Shard]):
         def listed(store: Shard, shard: int) -> Steps[list[ListedMessage]]:
             after = selection.after
             if after is not None:
-                after = Place(after.due_at, self._inside(shard, after.id))
+                after = Position(after.due_at, self._inside(shard, after.id))
             return store.listed(selection._replace(after=after), now)
 
         found = yield from self._all(listed)

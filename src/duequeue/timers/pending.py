@@ -12,7 +12,7 @@ from duequeue.instants import due_millis
 from duequeue.timers.heap import HeapTimer
 from duequeue.timers.timer import Handle, Timer, due_of, rank_of
 from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.next_look import NEVER, Outlook, pause_before_next_look
+from duequeue.wakeups.next_look import NEVER, pause_before_next_look
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ class Pending(Generic[T]):
                 passed = max((monotonic() - began) * 1000, now - began_at)
                 left = None if timeout is None else timeout - passed
                 looks_at = self._next_due()
-                pause = pause_before_next_look(Outlook(now, looks_at, left))
+                pause = pause_before_next_look(now, looks_at, left)
                 if pause is None:
                     return
                 yield Wait(heard, looks_at, pause)

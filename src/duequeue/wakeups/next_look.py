@@ -2,7 +2,6 @@
 
 import threading
 from enum import Enum
-from typing import NamedTuple
 
 NEVER = 2**63 - 1
 
@@ -50,19 +49,14 @@ class NextLook:
 LONGEST_PAUSE = 3600.0
 
 
-class Outlook(NamedTuple):
-    """What is known after a look that found nothing, in milliseconds."""
+def pause_before_next_look(now: int, next_look: int, time_left: float | None) -> float | None:
+    """Return how many seconds to sleep before the next look, or None to give up.
 
-    now: int
-    next_look: int
-    time_left: float | None
-
-
-def pause_before_next_look(outlook: Outlook) -> float | None:
-    """Return how many seconds to sleep before the next look, or None to give up."""
-    pause: float = max(0, outlook.next_look - outlook.now)
-    if outlook.time_left is not None:
-        if outlook.time_left <= 0:
+    The arguments are in milliseconds.
+    """
+    pause: float = max(0, next_look - now)
+    if time_left is not None:
+        if time_left <= 0:
             return None
-        pause = min(pause, outlook.time_left)
+        pause = min(pause, time_left)
     return min(pause / 1000, LONGEST_PAUSE)

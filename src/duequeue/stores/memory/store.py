@@ -11,7 +11,7 @@ from duequeue.port.burial_table import StoredBurial
 from duequeue.port.fencing import token_after, token_given_back
 from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import Place, Selection
+from duequeue.port.listing import Position, Selection
 from duequeue.port.store import (
     DROPPED,
     KEEP,
@@ -180,7 +180,7 @@ class MemoryStore(NoUpkeep):
         found = (
             entry
             for entry in self._table.by_key.values()
-            if window.has(Place(entry.due_at, entry.id), entry.leased_until)
+            if window.has(Position(entry.due_at, entry.id), entry.leased_until)
             and entry.key.startswith(selection.prefix)
         )
         first = nsmallest(selection.limit, found, key=attrgetter("due_at", "id"))

@@ -2,16 +2,16 @@
 
 from typing import NamedTuple
 
-from duequeue.port.listing import Place
+from duequeue.port.listing import Position
 from duequeue.port.store import Steps
 from duequeue.stores.redis.calling import MOST_AT_ONCE, Caller
 from duequeue.stores.redis.commands import Word
 
 
 class SeenLease(NamedTuple):
-    """The place of a leased message in due order, and its key."""
+    """The position of a leased message in due order, and its key."""
 
-    place: Place
+    position: Position
     key: str
 
 
@@ -36,5 +36,5 @@ class Leases:
             page = list(zip(parts, parts, parts, parts, strict=True))
             for number, lease_end, due, key in page:
                 self.last = (lease_end, number)
-                self.seen[int(number)] = SeenLease(Place(int(due), int(number)), key.decode())
+                self.seen[int(number)] = SeenLease(Position(int(due), int(number)), key.decode())
             count = len(page)
