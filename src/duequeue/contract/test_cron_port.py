@@ -48,7 +48,7 @@ class Node(NamedTuple):
         return self.session.run(partial(self.cron.look, "reports", config_hash, since))
 
     def pause(self) -> bool:
-        return self.session.run(partial(self.cron.pause, "reports", NOW))
+        return self.session.run(partial(self.cron.set_paused, "reports", NOW, paused=True))
 
     def uninstall(self, config_hash: str) -> int:
         return self.session.run(partial(self.cron.uninstall, "reports", config_hash, NOW))
@@ -104,7 +104,7 @@ def test_a_prefix_that_was_never_installed(node: Node) -> None:
     nothing = CronLook(CronRow(), frozenset())
     assert node.look("one") == nothing
     assert not node.pause()
-    assert not node.session.run(partial(node.cron.resume, "reports", NOW))
+    assert not node.session.run(partial(node.cron.set_paused, "reports", NOW, paused=False))
     assert node.uninstall("one") == 0
     assert node.look("one") == nothing
     assert node.session.run(node.cron.listing) == []

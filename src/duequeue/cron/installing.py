@@ -64,13 +64,13 @@ def uninstall_tick(context: Context[T], config_hash: ConfigHash, prefix: str) ->
 def pause(context: Context[T], prefix: str) -> Flow[bool]:
     """Remove the ticks of a prefix, and have none created until it is resumed."""
     prefix = checked_prefix(prefix)
-    return context.run(partial(context.store.cron.pause, prefix, context.now()))
+    return context.run(partial(context.store.cron.set_paused, prefix, context.now(), paused=True))
 
 
 def resume(context: Context[T], prefix: str) -> Flow[bool]:
     """Have ticks created again."""
     prefix = checked_prefix(prefix)
-    return context.run(partial(context.store.cron.resume, prefix, context.now()))
+    return context.run(partial(context.store.cron.set_paused, prefix, context.now(), paused=False))
 
 
 def list_crons(context: Context[T]) -> Flow[list[CronStatus]]:

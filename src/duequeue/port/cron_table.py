@@ -69,6 +69,12 @@ class CronRow(NamedTuple):
             return Standing.REPLACED
         return Standing.PAUSED if self.paused else Standing.RUNNING
 
+    def with_pause(self, now: int, *, paused: bool) -> "CronRow | None":
+        """Return the row after the beginning or the end of a pause; None if nothing changes."""
+        if not self.installed or self.paused == paused:
+            return None
+        return self._replace(paused=paused, created_until=self.created_until if paused else now)
+
 
 class CronLook(NamedTuple):
     """The row of a prefix, and the instants of the ticks of one configuration that have a note."""
@@ -165,16 +171,12 @@ class CronTable(Protocol):
         written for a prefix without a row.
         """
 
-    def pause(self, prefix: str, now: int) -> CronSteps[bool]:
-        """Remove the undelivered ticks of every configuration of a prefix, and mark it as paused.
+    def set_paused(self, prefix: str, now: int, *, paused: bool) -> CronSteps[bool]:
+        """Begin a pause of a prefix, or end it.
 
-        Change nothing and return False if the prefix is not installed, or is paused already.
-        """
-
-    def resume(self, prefix: str, now: int) -> CronSteps[bool]:
-        """End a pause, and set `created_until` to now, so that none of its ticks counts as missed.
-
-        Change nothing and return False if the prefix is not installed, or is not paused.
+        The beginning removes the undelivered ticks of every configuration. The end sets
+        `created_until` to now, so that none of the pause's ticks counts as missed. Change nothing
+        and return False if the prefix is not installed, or already is as it should be.
         """
 
     def listing(self) -> CronSteps[list[CronListing]]:

@@ -20,7 +20,7 @@ from duequeue.port.store import Backend, Steps, Store, StoredMessage
 T = TypeVar("T")
 
 # The number changes when servers and clients of different versions would misunderstand each other.
-VERSION = 1
+VERSION = 2
 
 
 class Call(msgspec.Struct, array_like=True):

@@ -295,7 +295,7 @@ class NoCrons:
             "as the record of its cron; keep the crons in a queue without shards"
         )
 
-    look = install = uninstall = pause = resume = _refuse
+    look = install = uninstall = set_paused = _refuse
 
     def listing(self) -> Steps[list[CronListing]]:
         """Return nothing."""

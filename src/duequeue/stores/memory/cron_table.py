@@ -83,22 +83,14 @@ class MemoryCronTable:
         return len(gone)
 
     @at_once
-    def pause(self, prefix: str, now: int) -> bool:
-        """Remove the ticks of every configuration."""
-        row = self._crons.rows.get(prefix)
-        if row is None or not row.installed or row.paused:
+    def set_paused(self, prefix: str, now: int, *, paused: bool) -> bool:
+        """Change the row, and remove the ticks of every configuration for a pause."""
+        row = self._crons.rows.get(prefix, CronRow()).with_pause(now, paused=paused)
+        if row is None:
             return False
-        self._remove(prefix, self._undelivered(prefix), now)
-        self._crons.rows[prefix] = row._replace(paused=True)
-        return True
-
-    @at_once
-    def resume(self, prefix: str, now: int) -> bool:
-        """Change the row."""
-        row = self._crons.rows.get(prefix)
-        if row is None or not row.installed or not row.paused:
-            return False
-        self._crons.rows[prefix] = row._replace(paused=False, created_until=now)
+        if paused:
+            self._remove(prefix, self._undelivered(prefix), now)
+        self._crons.rows[prefix] = row
         return True
 
     @at_once

@@ -124,24 +124,15 @@ class RedisCronTable:
             if (yield from self._commit(prefix, state.version, change, now)) is not None:
                 return len(gone)
 
-    def pause(self, prefix: str, now: int) -> CronSteps[bool]:
-        """Remove the ticks of every configuration."""
+    def set_paused(self, prefix: str, now: int, *, paused: bool) -> CronSteps[bool]:
+        """Change the row, and remove the ticks of every configuration for a pause."""
         while True:
             state = yield from self._read(prefix, "")
-            if state.row is None or not state.row.installed or state.row.paused:
+            row = (state.row or CronRow()).with_pause(now, paused=paused)
+            if row is None:
                 return False
-            gone = state.undelivered
-            change = Change(state.row._replace(paused=True), held=gone, removed=gone)
-            if (yield from self._commit(prefix, state.version, change, now)) is not None:
-                return True
-
-    def resume(self, prefix: str, now: int) -> CronSteps[bool]:
-        """Change the row."""
-        while True:
-            state = yield from self._read(prefix, "")
-            if state.row is None or not state.row.installed or not state.row.paused:
-                return False
-            change = Change(state.row._replace(paused=False, created_until=now))
+            gone = state.undelivered if paused else []
+            change = Change(row, held=gone, removed=gone)
             if (yield from self._commit(prefix, state.version, change, now)) is not None:
                 return True
 

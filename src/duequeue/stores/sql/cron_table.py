@@ -75,25 +75,18 @@ class SqlCronTable:
             yield _save(of, row._replace(installed=False))
         return len(gone)
 
-    def pause(self, prefix: str, now: int) -> CronSteps[bool]:
-        """Remove the ticks under the lock."""
+    def set_paused(self, prefix: str, now: int, *, paused: bool) -> CronSteps[bool]:
+        """Write the row under the lock, which also holds the ticks that a pause removes."""
         of = self._of(prefix)
-        row = yield from self._lock_if_there(of, now)
-        if row is None or not row.installed or row.paused:
+        found = yield from self._lock_if_there(of, now)
+        row = (found or CronRow()).with_pause(now, paused=paused)
+        if row is None:
             return False
-        ticks: list[Row] = yield Query("hold_undelivered_ticks", of)
-        if ticks:
-            yield from self._remove([UndeliveredTick(*tick) for tick in ticks], of, now)
-        yield _save(of, row._replace(paused=True))
-        return True
-
-    def resume(self, prefix: str, now: int) -> CronSteps[bool]:
-        """Write the row under the lock."""
-        of = self._of(prefix)
-        row = yield from self._lock_if_there(of, now)
-        if row is None or not row.installed or not row.paused:
-            return False
-        yield _save(of, row._replace(paused=False, created_until=now))
+        if paused:
+            ticks: list[Row] = yield Query("hold_undelivered_ticks", of)
+            if ticks:
+                yield from self._remove([UndeliveredTick(*tick) for tick in ticks], of, now)
+        yield _save(of, row)
         return True
 
     def listing(self) -> CronSteps[list[CronListing]]:
