@@ -73,10 +73,12 @@ class PostgresWire(Wire[psycopg.Connection]):
         while not line.closed.is_set():
             for notification in connection.notifies(timeout=HEAR_FOR):
                 try:
-                    box.hear(Note.parse(notification.payload))
+                    note = Note.parse(notification.payload)
                 except ValueError:  # any client may notify this channel
                     words = "ignored a NOTIFY duequeue that DueQueue did not send: %r"
                     self.logger.warning(words, notification.payload)
+                else:
+                    box.hear(note)
 
     def _execute(
         self, connection: psycopg.Connection, query: bytes, parameters: Parameters | None = None
