@@ -10,7 +10,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from queue import SimpleQueue
@@ -45,18 +45,16 @@ class Wire(ABC, Generic[C]):
     sends_with_commits = False
     # Whether notes of others arrive at all.
     hears = True
+    # After these errors, notes that were not sent have to be sent on another connection.
+    losses: tuple[type[Exception], ...]
 
     @abstractmethod
-    def connect(self, node: Any) -> AbstractContextManager[C]:
+    def connect(self) -> AbstractContextManager[C]:
         """Open a connection for a line."""
 
     @abstractmethod
     def send(self, box: "Mailbox[C]", connection: C, notes: Notes) -> None:
         """Send notes to all other processes."""
-
-    @abstractmethod
-    def is_lost(self, connection: C, error: Exception) -> bool:
-        """Return whether notes that were not sent have to be sent on another connection."""
 
     @abstractmethod
     def hear(self, box: "Mailbox[C]", line: Line[C], connection: C) -> None:
@@ -66,9 +64,13 @@ class Wire(ABC, Generic[C]):
         """Remove the secrets from a driver's message."""
         return text
 
-    def nodes(self, kinds: Iterable[str]) -> set[Any]:  # noqa: ARG002 - most stores have one server
-        """Return the nodes at which notes about queues arrive."""
-        return {None}
+    def is_lost(self, connection: C, error: Exception) -> bool:  # noqa: ARG002 - the error says enough
+        """Return whether an error has ended a connection."""
+        return isinstance(error, self.losses)
+
+    def ends(self, kinds: Iterable[str]) -> dict[Hashable, "Wire[C]"]:  # noqa: ARG002 - there is one server
+        """Return a wire to each node at which notes about queues arrive."""
+        return {None: self}
 
     def prepare(self, connection: C) -> None:
         """Make a connection ready to send."""
@@ -103,8 +105,9 @@ class Mailbox(Generic[C]):
         """Disconnect a queue; after the last one, send what is left and close the lines."""
         with self._lock:
             self._queues[kind].remove(on_alert)
-            if not self._queues[kind]:
-                self._forget(wire, kind)
+            if not self._queues[kind] and (notes := self._forget(kind)):
+                self._add(notes)
+                self._sending = self._sending or self._open_sending(wire)
             if self._queues:
                 return
             hearing, self._hearing = [*self._hearing.values()], {}
@@ -142,11 +145,11 @@ class Mailbox(Generic[C]):
             if kind not in self._queues:  # the queue was closed while this poll ran
                 return
             self._awaited.add((kind, for_answers))
-            nodes = wire.nodes(self._awaited_kinds())
-            for node in self._hearing.keys() - nodes:
+            ends = wire.ends(self._awaited_kinds())
+            for node in self._hearing.keys() - ends.keys():
                 self._hearing.pop(node).closed.set()
-            for node in nodes - self._hearing.keys():
-                self._hearing[node] = open_line(wire, partial(self._hear, wire), node)
+            for node in ends.keys() - self._hearing.keys():
+                self._hearing[node] = open_line(ends[node], partial(self._hear, ends[node]))
 
     def awaited(self) -> set[str]:
         """Return the queues on which somebody has waited."""
@@ -188,11 +191,12 @@ class Mailbox(Generic[C]):
     def _awaited_kinds(self) -> set[str]:
         return {kind for kind, _ in self._awaited}
 
-    def _forget(self, wire: Wire[C], kind: str) -> None:  # noqa: ARG002 - that of Redis sends something
-        """Forget a queue that has nobody left."""
+    def _forget(self, kind: str) -> Notes:
+        """Forget a queue that has nobody left, and return what is left to be sent about it."""
         del self._queues[kind]
         self._sent_at.pop(kind, None)
         self._awaited -= {(kind, False), (kind, True)}
+        return {}
 
     def _add(self, notes: Notes) -> None:
         if not self._unsent:
@@ -230,9 +234,9 @@ class Mailbox(Generic[C]):
         return notes
 
 
-def open_line(wire: Wire[C], work: Any, node: Any = None) -> Line[C]:
+def open_line(wire: Wire[C], work: Callable[[Line[C], C], None]) -> Line[C]:
     """Open a line, on which `work` runs."""
-    return Line(wire, partial(wire.connect, node), work)
+    return Line(wire, wire.connect, work)
 
 
 _mailboxes: Shared[Mailbox[Any]] = Shared(Mailbox)

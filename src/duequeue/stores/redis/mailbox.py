@@ -7,7 +7,7 @@ waits there any more, or the last one leaves before it has looked, it wakes anot
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from time import monotonic
 
 from duequeue.instants import EARLIEST
@@ -70,11 +70,9 @@ class RedisMailbox(Mailbox[Connection]):
         """Return one queue of a kind, because all of them in a process share a bell."""
         return super()._listeners(kind)[:1]
 
-    def _forget(self, wire: Wire[Connection], kind: str) -> None:
-        super()._forget(wire, kind)
-        if self.waits.forget(kind):
-            self._add({(kind, None): IN_OUR_PLACE})
-            self._sending = self._sending or self._open_sending(wire)
+    def _forget(self, kind: str) -> Notes:
+        super()._forget(kind)
+        return {(kind, None): IN_OUR_PLACE} if self.waits.forget(kind) else {}
 
 
 class ListenersWire(RedisWire):
@@ -82,18 +80,19 @@ class ListenersWire(RedisWire):
 
     rest = 0.0
 
-    def __init__(self, settings: RedisSettings, waits: Waits) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: RedisSettings, waits: Waits, node: Server | None = None) -> None:
+        super().__init__(settings, node)
         self._waits = waits
 
-    def nodes(self, kinds: Iterable[str]) -> set[Server | None]:
+    def ends(self, kinds: Iterable[str]) -> dict[Hashable, Wire[Connection]]:
         """Return the nodes that have queues, as one notifies only those connected to it."""
         settings = self.settings
         if settings.way is not Way.CLUSTER:
-            return {None}
+            return {None: self}
         known = shared_map(settings)
         shards = [keys for kind in kinds for keys in shards_of(kind, settings.shards)]
-        return {known.node_for(keys.named("listeners")) for keys in shards}
+        nodes = {known.node_for(keys.named("listeners")) for keys in shards}
+        return {node: ListenersWire(settings, self._waits, node) for node in nodes}
 
     def send(
         self,

@@ -5,14 +5,13 @@ note about a queue of the same name in another database only causes a look that 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from duequeue.process.line import ANSWER_WITHIN, Line
 from duequeue.stores.mailbox import Mailbox, Notes
 from duequeue.stores.redis_client.cluster import LOSSES
 from duequeue.stores.redis_client.cluster_map import shared_map
 from duequeue.stores.redis_client.nodes import Connection
-from duequeue.stores.redis_client.servers import Server
 from duequeue.stores.redis_client.settings import RedisSettings, Way
 from duequeue.stores.redis_client.wire import RedisWire, messages, subscribe
 from duequeue.stores.wakeup_note import Note
@@ -26,20 +25,19 @@ class PublishedWire(RedisWire):
         # All databases of a Redis would share a channel otherwise.
         self._channel = f"dq:alerts:{settings.database}"
 
-    @contextmanager
-    def connect(self, node: Server | None) -> Iterator[Connection]:
+    def connect(self) -> AbstractContextManager[Connection]:
         """Open a connection, in a cluster to a node that has not just been lost."""
-        if self.settings.way is not Way.CLUSTER:
-            with super().connect(node) as connection:
-                yield connection
-            return
+        return self._to_any_node() if self.settings.way is Way.CLUSTER else super().connect()
+
+    @contextmanager
+    def _to_any_node(self) -> Iterator[Connection]:
         known = shared_map(self.settings)
-        chosen = known.any_node
+        node = known.any_node
         try:
-            with super().connect(chosen) as connection:
+            with self.connected(node) as connection:
                 yield connection
         except LOSSES:
-            known.lost(chosen)  # so that another one is tried
+            known.lost(node)  # so that another one is tried
             raise
 
     def send(self, box: Mailbox[Connection], connection: Connection, notes: Notes) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 
 from redis.exceptions import TimeoutError as NoAnswer
@@ -25,15 +25,21 @@ class RedisWire(Wire[Connection]):
     """A wire through the server that takes writes, or through nodes of a cluster."""
 
     logger = logging.getLogger("duequeue.redis")
+    losses = LOSSES
 
-    def __init__(self, settings: RedisSettings) -> None:
+    def __init__(self, settings: RedisSettings, node: Server | None = None) -> None:
         self.settings = settings
+        self._node = node
         self.place = settings.place
         self.address = settings.address
 
+    def connect(self) -> AbstractContextManager[Connection]:
+        """Open a connection to the node, or to the server that takes writes."""
+        return self.connected(self._node)
+
     @contextmanager
-    def connect(self, node: Server | None) -> Iterator[Connection]:
-        """Open a connection to a node, or to the server that takes writes."""
+    def connected(self, node: Server | None) -> Iterator[Connection]:
+        """Open a connection, and close it at the end of the block."""
         settings = self.settings
         connection = connect(settings) if node is None else connect_to(settings, node)
         try:
@@ -44,10 +50,6 @@ class RedisWire(Wire[Connection]):
     def clean(self, text: str) -> str:
         """Remove the passwords."""
         return self.settings.clean(text)
-
-    def is_lost(self, connection: Connection, error: Exception) -> bool:  # noqa: ARG002 - the error says enough
-        """Return whether the server or the connection has failed."""
-        return isinstance(error, LOSSES)
 
 
 def subscribe(line: Line[Connection], connection: Connection, channel: str) -> None:

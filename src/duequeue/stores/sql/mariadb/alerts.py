@@ -38,7 +38,7 @@ class MariadbWire(Wire[MariadbConnection]):
         self.place = settings.place
         self.address = str(settings.address)
 
-    def connect(self, node: None) -> closing[MariadbConnection]:  # noqa: ARG002 - there is one server
+    def connect(self) -> closing[MariadbConnection]:
         """Open a connection outside the pool."""
         return closing(connect(self._watched(), self._settings))
 

@@ -23,6 +23,7 @@ class PostgresWire(Wire[psycopg.Connection]):
 
     logger = logging.getLogger("duequeue.postgres")
     sends_with_commits = True
+    losses = (psycopg.Error,)
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
@@ -31,7 +32,7 @@ class PostgresWire(Wire[psycopg.Connection]):
         # A pooler would deliver the notes to another of its clients.
         self.hears = not settings.pooled_by_transaction
 
-    def connect(self, node: None) -> closing[psycopg.Connection]:  # noqa: ARG002 - there is one server
+    def connect(self) -> closing[psycopg.Connection]:
         """Open a connection outside the pool."""
         settings = self._settings
         return closing(psycopg.connect(settings.conninfo, **settings.connection_arguments))
@@ -55,10 +56,6 @@ class PostgresWire(Wire[psycopg.Connection]):
         if notes:
             # This query takes notes of either sort.
             self._execute(connection, queries()["notify_answered"], {"note": box.texts(notes)})
-
-    def is_lost(self, connection: psycopg.Connection, error: Exception) -> bool:  # noqa: ARG002 - the error says enough
-        """Return whether the server or the driver has failed."""
-        return isinstance(error, psycopg.Error)
 
     def hear(
         self,
