@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
 
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, bind
-from duequeue.delivery import AsyncDelivery
+from duequeue.delivery_async import AsyncDelivery
 from duequeue.flows.context import Context
 from duequeue.flows.opening import Opening
 from duequeue.port.store import AsyncSession, Backend

@@ -20,7 +20,7 @@ from duequeue.consumer.burial_hook import AsyncOnBuried
 from duequeue.consumer.consumer_async import AsyncConsumer, AsyncHandler
 from duequeue.cron.cron_async import AsyncCron
 from duequeue.cron.scheduler_async import after_due_crons
-from duequeue.delivery import AsyncDelivery
+from duequeue.delivery_async import AsyncDelivery
 from duequeue.drive.actions import Flow, performer_async
 from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events

@@ -21,7 +21,7 @@ from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.roles import RoleAction, RoleFlow
 from duequeue.consumer.solitude import solitude
 from duequeue.consumer.stopping import Stopping
-from duequeue.delivery import AsyncDelivery
+from duequeue.delivery_async import AsyncDelivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive_async
 from duequeue.errors import InvalidType
