@@ -10,7 +10,8 @@ from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.cron.cron import Cron, CronHandle
 from duequeue.cron.cron_async import AsyncCron, AsyncCronHandle
 from duequeue.cron.installing import CronStatus
-from duequeue.delivery_async import AsyncDelivery, Delivery
+from duequeue.delivery import Delivery
+from duequeue.delivery_async import AsyncDelivery
 from duequeue.errors import (
     DeliveryLost,
     DueQueueError,

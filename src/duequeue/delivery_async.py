@@ -1,4 +1,4 @@
-"""A leased message and the ways to settle it, blocking or awaiting."""
+"""A leased message and the awaiting ways to settle it."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,75 +17,6 @@ from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
 
 T = TypeVar("T", default=Any)
-
-
-class Delivery(LeasedMessage[T]):
-    """A leased message; each way to settle it returns whether this call won.
-
-    A `with` block acks it at the end. An exception releases it, and is then raised further.
-    """
-
-    __slots__ = ("_context", "_drive")
-
-    def __init__(
-        self,
-        drive: Callable[[Flow[Any]], Any],
-        context: Context[T],
-        claimed: Claimed,
-        payload: T,
-        lease_until: int,
-    ) -> None:
-        super().__init__(context.name, claimed, payload, lease_until)
-        self._drive = drive
-        self._context = context
-
-    def ack(self, response: object = DEFAULT, *, keep: timedelta | None = None) -> bool:
-        """Delete the message, because it was handled.
-
-        If you pass a response, even None, `queue.response(key)` returns it, for an hour or `keep`.
-        """
-        if response is DEFAULT and keep is None:
-            flow = settling.ack(self._context, self)
-        else:
-            flow = responding.answer(self._context, self, response, keep)
-        self.settled = True  # only now, because a bad argument settles nothing
-        won: bool = self._drive(flow)
-        return won
-
-    def extend(self, lease: timedelta | None = None) -> bool:
-        """Hold the message for another lease from now on."""
-        won: bool = self._drive(settling.extend(self._context, self, lease))
-        return won
-
-    def release(self, delay: timedelta = timedelta(0)) -> bool:
-        """Give the message back, due after a delay."""
-        flow = settling.release(self._context, self, delay)
-        self.settled = True  # only now, because a bad argument settles nothing
-        won: bool = self._drive(flow)
-        return won
-
-    def bury(self, reason: str) -> bool:
-        """Move the message out of the queue, with a reason."""
-        flow = settling.bury(self._context, self, reason)
-        self.settled = True
-        won: bool = self._drive(flow)
-        return won
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.ack()
-        else:
-            # The caller's error matters more, and the message comes back after its lease anyway.
-            with suppress(DueQueueError):
-                self.release()
 
 
 class AsyncDelivery(LeasedMessage[T]):

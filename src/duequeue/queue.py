@@ -20,7 +20,7 @@ from duequeue.consumer.burial_hook import OnBuried
 from duequeue.consumer.consumer import Consumer, Handler
 from duequeue.cron.cron import Cron
 from duequeue.cron.scheduler import after_due_crons
-from duequeue.delivery_async import Delivery
+from duequeue.delivery import Delivery
 from duequeue.drive.actions import Flow, performer
 from duequeue.drive.steps import drive
 from duequeue.events.events import Events

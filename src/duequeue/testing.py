@@ -15,7 +15,8 @@ from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, check
 from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
 from duequeue.consumer.coroutine_functions import refuse_plain_function
 from duequeue.consumer.draining import Draining
-from duequeue.delivery_async import AsyncDelivery, Delivery
+from duequeue.delivery import Delivery
+from duequeue.delivery_async import AsyncDelivery
 from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows import polling

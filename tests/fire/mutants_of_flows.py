@@ -9,7 +9,7 @@ from duequeue import OfferOutcome, Queue
 from duequeue.consumer import keeper, settling
 from duequeue.consumer.consumer import Consumer
 from duequeue.cron import upkeep
-from duequeue.delivery_async import Delivery
+from duequeue.delivery import Delivery
 from duequeue.flows import inspecting, offering, polling
 from duequeue.flows import settling as settling_flows
 from duequeue.schedules.misfire import Misfire

@@ -23,7 +23,7 @@ from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.roles import RoleAction, RoleFlow
 from duequeue.consumer.solitude import solitude
 from duequeue.consumer.stopping import Stopping
-from duequeue.delivery_async import Delivery
+from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause
 from duequeue.drive.steps import drive
 from duequeue.errors import InvalidArgument, InvalidType

@@ -1,3 +1,4 @@
+# Made from cron_async.py: change that file, and run `make made`.
 """The crons of a queue, blocking."""
 
 from collections.abc import Callable, Iterable

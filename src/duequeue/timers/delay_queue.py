@@ -1,4 +1,5 @@
-"""A queue in this process whose items can be taken once they are due."""
+# Made from delay_queue_async.py: change that file, and run `make made`.
+"""A queue in this process whose items can be taken once they are due, blocking."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -18,9 +19,10 @@ class DelayQueue(Closing, Generic[T]):
     """A queue of any items for the threads of one process, each with the instant it is due.
 
     Each item is taken once, by one of those who wait, and never before it is due. Items come in
-    due order, and those due at the same millisecond in the order in which they were put in. An
-    exception in the middle of a call, such as KeyboardInterrupt, loses no item, except on a wheel
-    at the moment when its hand moves.
+    due order, and those due at the same millisecond in the order in which they were put in.
+
+    An exception in the middle of a call, such as KeyboardInterrupt, loses no item,
+    except on a wheel at the moment when its hand moves.
     """
 
     def __init__(self, *, clock: Clock | None = None, timer: Timer[T] | None = None) -> None:

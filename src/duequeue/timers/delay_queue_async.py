@@ -1,4 +1,4 @@
-"""A queue in this process whose items can be awaited until they are due."""
+"""A queue in this process whose items can be taken once they are due, awaiting."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -17,8 +17,10 @@ T = TypeVar("T")
 class AsyncDelayQueue(AsyncClosing, Generic[T]):
     """A queue of any items for the tasks of one process, each with the instant it is due.
 
-    It is a `DelayQueue` whose methods are awaited. Tasks of several event loops may share it. A
-    cancelled task loses no item.
+    Each item is taken once, by one of those who wait, and never before it is due. Items come in
+    due order, and those due at the same millisecond in the order in which they were put in.
+
+    Tasks of several event loops may share it. A cancelled task loses no item.
     """
 
     def __init__(self, *, clock: Clock | None = None, timer: Timer[T] | None = None) -> None:

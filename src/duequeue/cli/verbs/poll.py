@@ -14,7 +14,7 @@ from duequeue.cli.opening import add_queue, chosen_queue, open_found, place_of
 from duequeue.cli.output import Output, add_output
 from duequeue.cli.payloads import payload_facts
 from duequeue.cli.when import stamp
-from duequeue.delivery_async import Delivery
+from duequeue.delivery import Delivery
 
 COLUMNS = (named("key"), at("due_at", "DUE"), named("attempt", is_number=True), PAYLOAD)
 
