@@ -126,7 +126,7 @@ class History(Closing):
 
     def kinds(self) -> list[str]:
         """Return the kind of every queue in the database, as `name|payload type`."""
-        return self._run(self._table.kinds)
+        return self._run(self._backend.kinds)
 
     def burial_reasons(self, since: datetime, limit: int = 100) -> list[BurialReason]:
         """Count the messages that were buried since an instant and still are, by their reason.

@@ -69,7 +69,6 @@ TABLE: dict[str, tuple[tuple[Any, ...], set[Scope] | None]] = {
     "history.days": ((), READ),
     "history.day_bounds": ((NOW,), READ),
     "history.day_rows": ((NOW, 0, 10, 10), READ),
-    "history.kinds": ((), READ),
     "history.burial_reasons": ((NOW, 10), READ),
     "history.scheduled": ((NOW, NOW + MINUTE), READ),
     "open": ((True,), ANY),

@@ -91,9 +91,6 @@ class HistoryTable(Protocol):
     def remove_rows(self, day: int, bounds: DayBounds) -> HistorySteps[bool]:
         """Remove the rows between two ids; return False, and remove none, if the count differs."""
 
-    def kinds(self) -> HistorySteps[list[str]]:
-        """Return every kind of message that the database knows, settled or not."""
-
     def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
         """Count the messages that were buried since an instant and still are, by their reason.
 

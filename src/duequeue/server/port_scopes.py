@@ -26,7 +26,6 @@ _SCOPES = {
         "history.day_bounds",
         "history.day_rows",
         "history.days",
-        "history.kinds",
         "history.scheduled",
         "listed",
         "read",

@@ -81,11 +81,6 @@ class MemoryHistoryTable:
         return True
 
     @at_once
-    def kinds(self) -> list[str]:
-        """Return every kind that has a table."""
-        return sorted(self._by_kind)
-
-    @at_once
     def burial_reasons(self, since: int, limit: int) -> list[BurialReason]:
         """Walk over all burials."""
         instants: dict[tuple[str, str], list[int]] = defaultdict(list)

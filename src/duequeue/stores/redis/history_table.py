@@ -81,10 +81,6 @@ class RedisHistoryTable:
             yield from _removed(keys, day, bounds)
         return True
 
-    def kinds(self) -> HistorySteps[list[str]]:
-        """Read the hash of kinds."""
-        return (yield from self._list_kinds())
-
     def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
         """Read the reasons, a thousand burials in each script."""
         instants: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

@@ -50,11 +50,6 @@ class SqlHistoryTable:
         removed: int = yield Execute("remove_history_rows", {"day": day, **bounds._asdict()})
         return removed == bounds.rows
 
-    def kinds(self) -> HistorySteps[list[str]]:
-        """Read the table of kinds, which is small."""
-        rows: list[Row] = yield Query("list_kinds")
-        return [kind for (kind,) in rows]
-
     def burial_reasons(self, since: int, limit: int) -> HistorySteps[list[BurialReason]]:
         """Count in one scan of the burials since then."""
         rows: list[Row] = yield Query("count_burial_reasons", {"since": since, "limit": limit})
