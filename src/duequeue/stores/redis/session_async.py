@@ -60,10 +60,10 @@ class LoopConnection:
         """Count one user fewer, and close the connection after the last one."""
         self._users -= 1
         if not self._users:
-            lines, self._open, self._spare = [*self._spare, self._open], None, []
-            for line in lines:
-                if line is not None:
-                    await line.close()
+            multiplexers, self._open, self._spare = [*self._spare, self._open], None, []
+            for multiplexer in multiplexers:
+                if multiplexer is not None:
+                    await multiplexer.close()
 
     async def get(self) -> Multiplexer | ClusterMultiplexer:
         """Return the connection; open it if there is none that works."""
@@ -83,22 +83,22 @@ class LoopConnection:
     async def own(self) -> AsyncIterator[Multiplexer | ClusterMultiplexer]:
         """Lend a connection that nobody else uses; it is kept unless something went wrong."""
         async with self._lending:
-            line = self._spare.pop() if self._spare else await self._connect()
+            multiplexer = self._spare.pop() if self._spare else await self._connect()
             try:
-                yield line
+                yield multiplexer
             except BaseException:
-                await line.close()
+                await multiplexer.close()
                 raise
-            if self._users and not line.is_broken:
-                self._spare.append(line)
+            if self._users and not multiplexer.is_broken:
+                self._spare.append(multiplexer)
             else:
-                await line.close()
+                await multiplexer.close()
 
     async def close_spare(self) -> None:
         """Close the connections that nobody uses now, because one was lost."""
         spare, self._spare = self._spare, []
-        for line in spare:
-            await line.close()
+        for multiplexer in spare:
+            await multiplexer.close()
 
     async def _connect(self) -> Multiplexer | ClusterMultiplexer:
         if self._settings.way is Way.CLUSTER:
@@ -155,21 +155,21 @@ class AsyncRedisSession:
             return None
         slots = slots_to_confirm(command) if self._durable is not Durable.NOTHING else []
         left = min(ends_at - monotonic(), ANSWER_WITHIN)
-        line: Multiplexer | ClusterMultiplexer | None = None
+        multiplexer: Multiplexer | ClusterMultiplexer | None = None
         try:
             async with asyncio.timeout(left):
                 if slots:
                     return await self._answer_durably(ends_at, command, slots)
-                line = await self._connection.get()
-                return await _answer(line, command)
+                multiplexer = await self._connection.get()
+                return await _answer(multiplexer, command)
         except TimeoutError:
             error: Exception = no_answer(left)
         except (RedisError, OSError) as raised:
             if leaves_it_usable(raised):
                 raise
             error = raised
-        if line is not None:
-            await line.give_up(error)
+        if multiplexer is not None:
+            await multiplexer.give_up(error)
         await self._connection.close_spare()  # they lead to the same lost server
         raise error
 
@@ -183,38 +183,38 @@ class AsyncRedisSession:
         self, ends_at: float, command: Script | Together | Question, slots: list[bytes]
     ) -> object:
         """Wait until what was changed is as durable as the URL demands."""
-        async with self._connection.own() as line:
-            reply = await _answer(line, command)
+        async with self._connection.own() as multiplexer:
+            reply = await _answer(multiplexer, command)
             for slot in slots:
-                await _answer(line, barrier(slot))
+                await _answer(multiplexer, barrier(slot))
             for look in looks_before_waits(self._settings, slots):
                 if look is not None:
-                    await line.call(look)
-                confirmed = await line.call(wait_words(self._durable, ends_at - monotonic()))
+                    await multiplexer.call(look)
+                confirmed = await multiplexer.call(wait_words(self._durable, ends_at - monotonic()))
                 require_confirmed(self._durable, confirmed)
         return reply
 
 
 async def _answer(
-    line: Multiplexer | ClusterMultiplexer, command: Script | Together | Question
+    multiplexer: Multiplexer | ClusterMultiplexer, command: Script | Together | Question
 ) -> object:
     """Send a script and return its reply; load it if the server does not know it."""
     if isinstance(command, Question):
-        return await line.call(command.words)
+        return await multiplexer.call(command.words)
     if isinstance(command, Together):
-        return await _answer_all(line, command.commands)
+        return await _answer_all(multiplexer, command.commands)
     try:
-        return await line.call(command.words)
+        return await multiplexer.call(command.words)
     except NoScriptError:
-        await line.call((*LOAD, command.code.text))
-        return await line.call(command.words)
+        await multiplexer.call((*LOAD, command.code.text))
+        return await multiplexer.call(command.words)
 
 
 async def _answer_all(
-    line: Multiplexer | ClusterMultiplexer, commands: Sequence[Script]
+    multiplexer: Multiplexer | ClusterMultiplexer, commands: Sequence[Script]
 ) -> list[object]:
     """Send all scripts at once; the first error is raised after the last answer."""
-    answering = [_answer(line, command) for command in commands]
+    answering = [_answer(multiplexer, command) for command in commands]
     replies = await asyncio.gather(*answering, return_exceptions=True)
     for reply in replies:
         if isinstance(reply, BaseException):

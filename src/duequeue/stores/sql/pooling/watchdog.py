@@ -138,10 +138,10 @@ class WatchedPlace:
         self.is_cut, self.deadline = True, inf
         try:
             number = self._server.socket_of(self.connection)
-            with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as line:
+            with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as duplicate:
                 # If the driver closed it meanwhile, the number may already mean another file.
                 if self._server.socket_of(self.connection) == number:
-                    line.shutdown(socket.SHUT_RDWR)
+                    duplicate.shutdown(socket.SHUT_RDWR)
         except OSError:
             # The connection was lost just now, or the process is out of file descriptors. If the
             # call still waits, the next look tries again.
