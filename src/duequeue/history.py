@@ -2,14 +2,11 @@
 
 from datetime import date, datetime
 from functools import partial
-from math import inf
 from typing import NamedTuple, TypeVar
 
 from duequeue.backends import backend_for
 from duequeue.clock import Clock, SystemClock, checked_clock
-from duequeue.drive.actions import performer
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive
+from duequeue.drive import running
 from duequeue.errors import InvalidArgument, InvalidType
 from duequeue.flows.arguments import (
     checked_flag,
@@ -78,7 +75,7 @@ class History(Closing):
         open_table = partial(backend.open_history, migrate=checked_flag(migrate, "migrate"))
         session = backend.session()
         try:
-            table = drive(retrying(policy, open_table, try_seconds=inf), performer(session))
+            table = running.run(session, open_table, policy)
         except BaseException:
             session.close()
             raise
@@ -155,7 +152,7 @@ class History(Closing):
 
     def _run(self, operation: Operation[T]) -> T:
         self._lifetime.check()
-        return drive(retrying(self._retry, operation, try_seconds=inf), performer(self._session))
+        return running.run(self._session, operation, self._retry)
 
 
 def _day_millis(day: date) -> int:

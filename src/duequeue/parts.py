@@ -4,7 +4,7 @@ Those are the server, callbacks, and tests.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic
@@ -85,10 +85,20 @@ class Parts(Generic[T]):
 
 
 class AsyncParts(Generic[T]):
-    """An awaiting queue, which closes its session; `drive` runs a flow on it."""
+    """An awaiting queue, which closes its session; `drive` runs a flow on it.
 
-    def __init__(self, backend: Backend, context: Context[T], session: AsyncSession) -> None:
-        self.queue = AsyncQueue(backend, context, session)
+    The queue shows payloads as its own codec decodes them, or else as the flows do.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        context: Context[T],
+        session: AsyncSession,
+        codec: Codec[T] | None = None,
+    ) -> None:
+        shown = context if codec is None else replace(context, codec=codec)
+        self.queue = AsyncQueue(backend, shown, session)
         self.backend = backend
         self.context = context
         self.session = session

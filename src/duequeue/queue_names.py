@@ -1,12 +1,9 @@
 """The queues that a database holds."""
 
-from math import inf
 from typing import NamedTuple
 
 from duequeue.backends import backend_for
-from duequeue.drive.actions import performer
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive
+from duequeue.drive import running
 from duequeue.retry_policy import RetryPolicy
 
 # The service keeps its own definitions in these.
@@ -33,8 +30,7 @@ def queues(
     backend = backend_for(url, token)
     session = backend.read_only_session()
     try:
-        listed = retrying(retry or RetryPolicy(), backend.kinds, try_seconds=inf)
-        kinds = drive(listed, performer(session))
+        kinds = running.run(session, backend.kinds, retry or RetryPolicy())
     finally:
         session.close()
     found = map(_queue_name, kinds)

@@ -2,7 +2,7 @@
 
 import inspect
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,11 +14,13 @@ from duequeue.clock import ManualClock
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, check_options
 from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
 from duequeue.consumer.coroutine_functions import refuse_plain_function
-from duequeue.consumer.draining import Draining
+from duequeue.consumer.settling import as_answer, settle, verdict_on
+from duequeue.consumer.workload import Done
 from duequeue.delivery import Delivery
 from duequeue.delivery_async import AsyncDelivery
 from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidArgument, InvalidType
+from duequeue.events.events import ReportOutcome
 from duequeue.flows import polling
 from duequeue.flows.arguments import check_workers, checked_limit, checked_rules, keep_millis
 from duequeue.flows.context import Context
@@ -26,6 +28,7 @@ from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
+from duequeue.verdict import Rules, as_raised, is_failure
 
 __all__ = [
     "AsyncLoneDelivery",
@@ -212,6 +215,59 @@ async def async_drain(
     return draining.handled
 
 
+class _Draining(Generic[D, T]):
+    """Flows that lease and settle one message after the other, until none is due."""
+
+    def __init__(
+        self,
+        context: Context[T],
+        deliver: Callable[[Context[T], Claimed, T, int], D],
+        rules: Rules,
+        hook: BurialHook[T] | AsyncBurialHook[T] | None,
+        limit: int,
+    ) -> None:
+        # As in a consumer, polls obey max_attempts too, and the hook is called for every burial.
+        on_buried = None if hook is None else hook.add
+        self._context = replace(context, max_attempts=rules.max_attempts, on_buried=on_buried)
+        self._wrap = partial(deliver, self._context)
+        self._rules = rules
+        self._limit = limit
+        self.handled = 0
+
+    def next(self) -> Flow[D | None]:
+        """Lease the next message, if one is due; raise if this has gone on for too long."""
+        found: Sequence[D] = yield from polling.try_poll_many(self._context, self._wrap, 1)
+        if not found:
+            return None
+        if self.handled == self._limit:
+            raise RuntimeError(
+                f"after {self._limit} messages, queue {self._context.name!r} still has messages "
+                f"that are due, such as {found[0].key!r}: if the handler does not offer or release "
+                "them again and again, pass a higher limit"
+            )
+        self.handled += 1
+        if self._context.keeps_history:
+            found[0].handler_began = self._context.now()
+        return found[0]
+
+    def settle(
+        self, message: D, outcome: object, report: ReportOutcome
+    ) -> Flow[BaseException | None]:
+        """Settle a message by what its handler returned or raised; return the error, if any."""
+        if outcome is not None:
+            outcome = as_raised(outcome)
+        if self._rules.respond:
+            try:
+                outcome = as_answer(self._context, message, outcome)
+            except Exception as error:  # noqa: BLE001 - it counts as the handler's own
+                outcome = error
+        verdict = verdict_on(self._context, message, outcome, self._rules)
+        report(outcome, verdict)
+        if verdict is not None:
+            yield from settle(self._context, [Done(message, verdict)])
+        return outcome if is_failure(outcome) else None
+
+
 @dataclass(frozen=True)
 class _AsGiven(Generic[T]):
     """A codec for one payload, which it returns as it was given."""
@@ -253,7 +309,7 @@ def _draining(
     options: ConsumerOptions,
     hook: BurialHook[T] | AsyncBurialHook[T],
     limit: int,
-) -> Draining[T, D]:
+) -> _Draining[D, T]:
     rules = checked_rules(
         options.get("backoff"),
         options.get("max_attempts", _DEFAULT_MAX_ATTEMPTS),
@@ -266,7 +322,7 @@ def _draining(
     keep = options.get("keep")
     if keep is not None:
         context = replace(context, keep=keep_millis(keep))
-    return Draining(context, deliver, rules, hook, checked_limit(limit))
+    return _Draining(context, deliver, rules, hook, checked_limit(limit))
 
 
 def _ignore(_: object) -> None:

@@ -153,8 +153,7 @@ class Push:
         name, type_name = kind
         opened = await self._settings.open(name, CheckedBytes(type_name))
         push = QueuePush(
-            opened.context,
-            opened.perform,
+            opened,
             self._poster,
             self._slots,
             entries,

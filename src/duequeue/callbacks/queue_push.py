@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from duequeue.backoff import jittered
 from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
@@ -28,12 +27,10 @@ from duequeue.callbacks.settler import Settler
 from duequeue.callbacks.slots import Slots
 from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
-from duequeue.drive.actions import Action, Flow
-from duequeue.drive.steps import drive_async
 from duequeue.drive.stoppable import StoppableFlow, Stopped
 from duequeue.errors import QueueClosed
 from duequeue.flows import polling
-from duequeue.flows.context import Context
+from duequeue.parts import AsyncParts
 from duequeue.port.fencing import only_fetched
 from duequeue.verdict import Parked, Released
 
@@ -46,7 +43,6 @@ PAUSE_SECONDS = 1.0
 # because these are the ones that soon make room. A queue without calls leases this many.
 FEW = 10
 
-Perform = Callable[[Action], Awaitable[object]]
 Look = Callable[[], Awaitable[Collection[str] | None]]
 OnChange = Callable[[Lane], None]
 
@@ -56,8 +52,7 @@ class QueuePush:
 
     def __init__(
         self,
-        context: Context[bytes],
-        perform: Perform,
+        parts: AsyncParts[bytes],
         poster: Poster,
         slots: Slots,
         entries: Collection[Entry],
@@ -65,8 +60,8 @@ class QueuePush:
         look: Look,
         on_change: OnChange,
     ) -> None:
-        self._context = context
-        self._perform = perform
+        self._context = parts.context
+        self._parts = parts
         self._poster = poster
         self._slots = slots
         self._look = look
@@ -78,9 +73,9 @@ class QueuePush:
         self._polling: StoppableFlow | None = None
         self._stopping = self._hurried = False
         self._careful = False  # whether nothing is fetched ahead for now
-        self._settler = Settler(context, self._drive)
+        self._settler = Settler(parts.context, parts.drive)
         self._keeper = LeaseKeeper(
-            lambda: self._context, self._drive, self._held.values, self._on_lost
+            lambda: self._context, parts.drive, self._held.values, self._on_lost
         )
         self.update(entries)
         self._task = asyncio.create_task(self._run())
@@ -164,7 +159,7 @@ class QueuePush:
         careful = self._careful
         context = replace(self._context, fetches_ahead=not careful)
         wrap = partial(Held, context.name)
-        self._polling = StoppableFlow(self._perform)
+        self._polling = StoppableFlow(self._parts.perform)
         try:
             found = await self._polling.run(polling.poll_many(context, wrap, room, seconds))
         except Stopped:
@@ -364,9 +359,6 @@ class QueuePush:
 
     def _warn(self, what: str, error: Exception) -> None:
         logger.warning("queue %r: %s: %s", self._context.name, what, words_about(error))
-
-    async def _drive(self, flow: Flow[Any]) -> Any:
-        return await drive_async(flow, self._perform)
 
 
 def _cancel(call: "asyncio.Task[None]") -> None:

@@ -1,13 +1,10 @@
 """`duequeue migrate` creates or updates the tables, or prints statements for you to run."""
 
 import argparse
-from math import inf
 
 from duequeue.backends import is_server
 from duequeue.cli.opening import add_place, place_of
-from duequeue.drive.actions import performer
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive
+from duequeue.drive import running
 from duequeue.errors import InvalidArgument
 from duequeue.port.store import Backend, HasRoles
 from duequeue.retry_policy import RetryPolicy
@@ -42,9 +39,7 @@ def run(given: argparse.Namespace) -> int:
         return 0
     session = backend.session()
     try:
-        applied = drive(
-            retrying(RetryPolicy(), backend.migrate, try_seconds=inf), performer(session)
-        )
+        applied = running.run(session, backend.migrate, RetryPolicy())
     finally:
         session.close()
     if is_server(place.url):

@@ -16,7 +16,7 @@ from duequeue.flows.settling import store_answers
 from duequeue.instants import nearest_instant, timeout_millis
 from duequeue.leased import LeasedMessage
 from duequeue.message import checked_key, checked_payload
-from duequeue.port.store import Answer, ResponseLook, StoredResponse
+from duequeue.port.store import Answer, Lease, ResponseLook, StoredResponse
 from duequeue.response import Response
 from duequeue.wakeups.bell import Bell
 from duequeue.wakeups.next_look import pause_before_next_look
@@ -30,12 +30,20 @@ def answer(
     """Delete the message, and store the response to it."""
     if response is DEFAULT:
         raise InvalidArgument("keep", "must come with a response, because nothing else is kept")
-    payload = encoded_response(context, message.key, response)
-    kept = context.keep if keep is None else keep_millis(keep)
+    answered = answer_of(context, message.lease, response, keep)
     if message.handler_began is not None:
         message.handler_ended(context.now())
-    now = context.now()
-    return _answer(context, message, Answer(message.lease, payload, now + kept), now)
+        answered = answered._replace(lease=message.lease)
+    return _answer(context, message, answered, context.now())
+
+
+def answer_of(
+    context: Context[T], lease: Lease, response: object, keep: timedelta | None
+) -> Answer:
+    """Return the answer to the message of a lease."""
+    payload = encoded_response(context, lease.key, response)
+    kept = context.keep if keep is None else keep_millis(keep)
+    return Answer(lease, payload, context.now() + kept)
 
 
 def _answer(context: Context[T], message: LeasedMessage[T], answer: Answer, now: int) -> Flow[bool]:

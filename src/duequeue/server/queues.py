@@ -2,22 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
-from math import inf
 from typing import Any, TypeVar
 
 from duequeue.backends import backend_for
-from duequeue.cron.scheduler_async import after_due_crons
-from duequeue.drive.actions import Flow, performer_async
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive_async
+from duequeue.drive.running import run_async
 from duequeue.flows.context import Context
 from duequeue.flows.opening import Opening
-from duequeue.parts import QueueSettings
+from duequeue.parts import AsyncParts, QueueSettings
 from duequeue.payloads.stored_bytes import CheckedBytes, StoredBytes
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.store import AsyncSession, Backend, Counts, Operation, Store
@@ -38,7 +34,7 @@ MOST_PORT_STORES = 100
 RETRY = RetryPolicy(budget=timedelta(seconds=10))
 
 
-class OpenQueue:
+class OpenQueue(AsyncParts[bytes]):
     """One queue: `queue` shows payloads that cannot be decoded, and polls through `context` bury
     them. `looking` is for what only reads, and `users` counts the requests that are under way."""
 
@@ -51,24 +47,18 @@ class OpenQueue:
         meter: Meter,
         limits: Limits,
     ) -> None:
+        super().__init__(backend, context, session, StoredBytes(type_name))
         self.name = context.name
         self.type_name = type_name
         self.kind = f"{context.name}|{type_name}"
-        self.backend = backend
-        self.session = session
-        self.context = context
         self.users = 0
         self.exists = True
         self.meter = meter
         self.lookouts = Lookouts()
         self._port_stores: dict[tuple[int, bool], Store] = {}
         shown = replace(context, codec=StoredBytes(type_name))
-        self.queue: AsyncQueue[bytes] = AsyncQueue(backend, shown, session)
         self.reading = ReadingSession(backend, limits)
         self.looking: AsyncQueue[bytes] = AsyncQueue(backend, reading(shown, limits), self.reading)
-        self.perform: Callable[[Any], Awaitable[object]] = after_due_crons(
-            performer_async(session), context
-        )
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -110,15 +100,11 @@ class OpenQueue:
         """Count the messages by state, as of now."""
         return await self.reading.run(partial(self.context.store.counts, self.context.now()))
 
-    async def drive(self, flow: Flow[R]) -> R:
-        """Run a flow on this queue."""
-        return await drive_async(flow, self.perform)
-
     async def close(self) -> None:
         """Close the queue, and give its connections back."""
         if "wake_ups" in vars(self):
             self.wake_ups.close()
-        await self.queue.close()
+        await super().close()
         await self.reading.close()
 
 
@@ -222,8 +208,7 @@ class Queues:
         """Run an operation that only reads, and concerns the whole database."""
         await self.start()
         assert self._reading is not None  # noqa: S101 - it has started
-        flow = retrying(RETRY, operation, try_seconds=inf)
-        return await drive_async(flow, performer_async(self._reading))
+        return await run_async(self._reading, operation, RETRY)
 
     async def look(
         self, operation: Operation[R], retry: RetryPolicy, seconds: float | None = None
@@ -232,8 +217,7 @@ class Queues:
         await self.start()
         assert self._session is not None  # noqa: S101 - it has started
         contact = contact_with(self.place, self.address)
-        flow = retrying(retry, operation, try_seconds=seconds, contact=contact)
-        return await drive_async(flow, performer_async(self._session))
+        return await run_async(self._session, operation, retry, seconds, contact)
 
     async def kinds(self) -> list[tuple[str, str]]:
         """Return the name and the payload type of every queue that the database has."""
@@ -271,8 +255,7 @@ class Queues:
 
     async def _run(self, operation: Operation[R]) -> R:
         assert self._session is not None  # noqa: S101 - the caller has started
-        flow = retrying(RETRY, operation, try_seconds=inf)
-        return await drive_async(flow, performer_async(self._session))
+        return await run_async(self._session, operation, RETRY)
 
     async def _open_one(self, url: str, name: str, type_name: str) -> OpenQueue:
         checked = self._opening(backend_for(url), name, type_name)

@@ -1,13 +1,14 @@
 """`:settle`: acks, extensions, releases and burials of deliveries, many in one request."""
 
+from datetime import timedelta
+
 from duequeue.errors import InvalidArgument
-from duequeue.flows.arguments import delay_millis, keep_millis
+from duequeue.flows.arguments import delay_millis
 from duequeue.flows.context import Context
 from duequeue.flows.lease_tokens import HeldLease, held_lease
-from duequeue.flows.responding import encoded_response
+from duequeue.flows.responding import answer_of
 from duequeue.flows.settling import ToSettle, burial_of, settle_many
 from duequeue.instants import positive_millis
-from duequeue.port.store import Answer
 from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
@@ -41,7 +42,10 @@ async def settle(
     context = queue.context
     to_settle = ToSettle(
         acks=[held[token].lease for token in asked.ack],
-        answers=[_answer(context, held[each.token], each) for each in asked.response],
+        answers=[
+            answer_of(context, held[each.token].lease, each.value, _keep(each))
+            for each in asked.response
+        ],
         releases=[
             (held[each.token].lease, delay_millis(read_duration(each.delay, "delay")))
             for each in asked.release
@@ -79,10 +83,8 @@ def _held(token: str, kind: str, place: str) -> HeldLease:
         raise invalid(place, str(error)) from None
 
 
-def _answer(context: Context[bytes], held: HeldLease, asked: wire.Reply) -> Answer:
-    keep = context.keep if asked.keep is None else keep_millis(read_duration(asked.keep, "keep"))
-    payload = encoded_response(context, held.lease.key, asked.value)
-    return Answer(held.lease, payload, context.now() + keep)
+def _keep(asked: wire.Reply) -> timedelta | None:
+    return None if asked.keep is None else read_duration(asked.keep, "keep")
 
 
 def _span(context: Context[bytes], lease: str | float | None) -> int:

@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
-from math import inf
 from time import perf_counter
 from typing import TypeVar
 
@@ -14,9 +13,7 @@ from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.opening import RETRY, Place, add_place, open_found, place_of
 from duequeue.cli.output import GREEN, RED, YELLOW, Output, add_output, paint, printable
 from duequeue.cli.when import now
-from duequeue.drive.actions import performer
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive
+from duequeue.drive import running
 from duequeue.errors import SchemaError, StoreError, StoreUnavailable
 from duequeue.instants import to_millis
 from duequeue.port.examining import Examinable, Finding, Level
@@ -99,7 +96,7 @@ def _examined_store(place: Place) -> Iterator[Finding]:
 
 
 def _run(session: Session, operation: Operation[T]) -> T:
-    return drive(retrying(RETRY, operation, try_seconds=inf), performer(session))
+    return running.run(session, operation, RETRY)
 
 
 def _facts(finding: Finding) -> dict[str, str | None]:
