@@ -21,7 +21,7 @@ QUICK := tests/architecture tests/callbacks tests/cli tests/model tests/server t
 DEAR := cli/test_pipeline* cli/test_worker* callbacks/test_push_process* \
 	$(patsubst %,server/test_%.py,crash openapi own_token stopping tls)
 
-.PHONY: help install version downloads test test-quick mutants fire siege made check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
+.PHONY: help install version choice downloads test test-quick mutants fire siege made check demo cluster-demo bench bench-quick bench-spark bench-service bench-retention bench-timers bench-callbacks sbom soak clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -31,8 +31,11 @@ install: $(INSTALLED)  ## Make .venv with everything needed to work on DueQueue
 version: install  ## Show which Python everything here runs on
 	@$(BIN)/python -c 'import sys; print("Python", sys.version)'
 
-test: downloads $(JAVA_CLASSES)  ## Run the tests, on servers that they start; ONLY=redis or ONLY=cli runs a part of them
+test: choice downloads $(JAVA_CLASSES)  ## Run the tests, on servers that they start; ONLY=redis or ONLY=cli runs a part of them
 	$(BIN)/pytest $(PARALLEL) --only '$(ONLY)'
+
+choice: install
+	@$(BIN)/python -m tests.fixtures.choosing '$(ONLY)'
 
 downloads: install
 	@$(BIN)/python -m tests.fixtures.downloads

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from duequeue import AsyncQueue, ManualClock
+from duequeue import AsyncQueue, ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.contract.phrases import DAY, MILLISECOND, PATIENCE
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one_async
@@ -62,10 +62,11 @@ def test_the_woken_consumer_is_cancelled(store_url: str, clock: ManualClock) -> 
     async def scenario() -> None:
         options: dict[str, Any] = {"clock": clock, "poll_interval": DAY}
         async with AsyncQueue.open(store_url, "orders", **options) as queue:
-            polls = await waiting_polls(queue)
-            await queue.offer("a", 1)
-            polls[0].cancel()  # it was woken, and has not looked yet
-            assert await key_for_one_of(polls[1:]) == "a"
+            with Queue.open(store_url, "orders", **options) as blocking:
+                polls = await waiting_polls(queue)
+                blocking.offer("a", 1)  # which lets nothing else happen on this loop
+                polls[0].cancel()  # it was woken, and has not looked yet
+                assert await key_for_one_of(polls[1:]) == "a"
 
     asyncio.run(scenario())
 

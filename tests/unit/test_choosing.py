@@ -1,5 +1,7 @@
 """`make test ONLY=…` runs a part of the tests, and refuses to run none."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,19 @@ def test_a_fixture_says_it_too(request: pytest.FixtureRequest, redis_server: Red
 
 def test_most_tests_need_no_store(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert stores_of(request.node) == set()
+
+
+def test_make_refuses_a_name_before_it_downloads_anything() -> None:
+    make = ["make", "--dry-run", "--always-make", "test", "ONLY=redsi"]
+    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    checking, downloading = "-m tests.fixtures.choosing 'redsi'", "-m tests.fixtures.downloads"
+    assert said.index(checking) < said.index(downloading)
+    refused = subprocess.run(
+        [sys.executable, *checking.replace("'", "").split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "'redsi' is neither a store" in refused.stderr

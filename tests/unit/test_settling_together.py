@@ -1,28 +1,32 @@
 """Several messages that a consumer settles in one statement."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from duequeue import ManualClock, Message, Queue
+from duequeue import AsyncQueue, ManualClock, Message
 from duequeue.consumer.settling import settle
 from duequeue.consumer.workload import Done
-from duequeue.contract.phrases import DAY, PATIENCE, in_background
-from duequeue.drive.actions import performer
-from duequeue.drive.steps import drive
+from duequeue.contract.phrases import DAY, PATIENCE
 from duequeue.verdict import Released
 
 
 def test_what_is_released_wakes_for_the_first_that_is_due() -> None:
     clock = ManualClock(datetime(2026, 3, 1, tzinfo=UTC))
-    with Queue[Any].open("memory:", "orders", clock=clock, poll_interval=DAY) as queue:
-        queue.offer_batch([Message(key, 1) for key in "ab"])
-        soon, late = queue.try_poll_many(2)
-        waiting = in_background(queue.poll)
-        for _ in range(20):
-            queue.stats()  # while it falls asleep
-        done = [Done(soon, Released(timedelta(0))), Done(late, Released(DAY / 2))]
-        context = queue._context  # noqa: SLF001 - a consumer settles whenever it likes
-        drive(settle(context, done), performer(queue._session))  # noqa: SLF001 - likewise
-        found = waiting.result(PATIENCE)
-        assert found is not None
-        assert found.key == "a"
+
+    async def scenario() -> str:
+        options: dict[str, Any] = {"clock": clock, "poll_interval": DAY}
+        async with AsyncQueue[Any].open("memory:", "orders", **options) as queue:
+            await queue.offer_batch([Message(key, 1) for key in "ab"])
+            soon, late = await queue.try_poll_many(2)
+            waiting = asyncio.create_task(queue.poll())
+            # It falls asleep at once, because in memory, and on one loop, nothing takes time.
+            await asyncio.sleep(0)
+            done = [Done(soon, Released(timedelta(0))), Done(late, Released(DAY / 2))]
+            # A consumer settles like this, whenever it likes.
+            await queue._drive(settle(queue._context, done))  # noqa: SLF001
+            found = await asyncio.wait_for(waiting, PATIENCE)
+            assert found is not None
+            return found.key
+
+    assert asyncio.run(scenario()) == "a"
