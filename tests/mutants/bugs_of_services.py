@@ -136,4 +136,18 @@ SERVICE_BUGS = (
         'row["attempt"]',
         "tests/pipeline/test_deliver.py -k often_enough",
     ),
+    Bug(
+        "TLS takes memory for what an unfinished handshake announces",
+        "server/handshakes.py",
+        "                    await hello_from(own)\n",
+        "",
+        "tests/server/test_handshakes.py -k announces",
+    ),
+    Bug(
+        "a client that has pipelined a request goes away unnoticed",
+        "server/early_answers.py",
+        "            self._answering.disconnected = True\n",
+        "",
+        "tests/server/test_disconnects.py -k another_request",
+    ),
 )

@@ -122,4 +122,18 @@ STORE_BUGS = (
         "if status in _UNAVAILABLE:",
         "tests/server/test_reads.py -k 'takes_too_long and postgres'",
     ),
+    Bug(
+        "a call begins a transaction on the connection of its caller",
+        "stores/sql/mariadb/conversation.py",
+        "        if not self._borrowed:\n            seconds =",
+        "        if True:\n            seconds =",
+        "tests/within/test_within.py -k 'no_call_begins and mariadb'",
+    ),
+    Bug(
+        "a call that may touch every message has a minute",
+        "port/store.py",
+        "LONGEST_CALL = 600.0",
+        "LONGEST_CALL = 60.0",
+        "tests/race/test_no_answer.py -k ten_minutes",
+    ),
 )

@@ -14,11 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from duequeue import OfferOutcome, QueueClosed, RetryPolicy, StoreUnavailable
+from duequeue import OfferOutcome, Queue, QueueClosed, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import AsyncFace, Face, LoopThread, QueueFace
 from duequeue.contract.phrases import PATIENCE, SECOND, in_background
 from duequeue.contract.stage import until
-from duequeue.flows import context
+from duequeue.drive.actions import Run
+from duequeue.flows import context, inspecting
 from duequeue.port.store import LONGEST_CALL
 from duequeue.server import app_for
 from duequeue.stores.http import answers as silence_over_http
@@ -222,6 +223,15 @@ def test_what_a_proxy_answers_is_no_answer_of_the_server(
             call = partial(Connections(address).post, "/", b"", LONGEST_CALL)
         with pytest.raises((TimeoutError, StoreUnavailable), match="none to another request"):
             in_background(call).result(PATIENCE)
+
+
+def test_a_long_operation_has_ten_minutes_for_each_try() -> None:
+    with Queue[Any].open("memory:", "orders") as queue:
+        used = queue._context  # noqa: SLF001 - what a face runs its flows with
+        for flow in (inspecting.stats(used), inspecting.drop_all(used, "orders")):
+            action = next(flow)
+            assert isinstance(action, Run)
+            assert action.seconds == timedelta(minutes=10).total_seconds()
 
 
 @with_a_pool

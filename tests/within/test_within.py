@@ -1,6 +1,7 @@
 """`within`: the same face inside the caller's own transaction, which only the caller ends."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -8,7 +9,7 @@ import pymysql
 import pytest
 from pymysql.constants import SERVER_STATUS
 
-from duequeue import ManualClock, Message, OfferOutcome, StoreUnavailable
+from duequeue import ConfigHash, CronMessage, ManualClock, Message, OfferOutcome, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import (
@@ -23,7 +24,7 @@ from duequeue.contract.phrases import (
     snapshot,
 )
 from duequeue.process import contact
-from tests.fixtures.connections import connect_postgres
+from tests.fixtures.connections import connect_postgres, execute
 from tests.within.conftest import Connect
 
 
@@ -44,6 +45,41 @@ def in_transaction(connection: Any) -> bool:
         return bool(connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
     status = connection.info.transaction_status
     return bool(status == psycopg.pq.TransactionStatus.INTRANS)
+
+
+def test_no_call_begins_or_ends_a_transaction(queue: QueueFace, connect: Connect) -> None:
+    """If one did, the savepoint that the caller made before it would be gone."""
+    connection = connect()
+    inside = queue.within(connection)
+    keys = [f"k{number}" for number in range(20)]
+
+    def settle() -> object:
+        first, second, third, *others = inside.try_poll_many(10)
+        first.bury("broken")
+        second.release(HOUR)
+        third.ack(1)
+        return inside.ack_many(others)
+
+    calls: list[Callable[[], object]] = [
+        lambda: inside.offer("a", 1),
+        lambda: inside.offer_batch([Message(key, 1) for key in keys]),
+        lambda: inside.offer_batch([Message(key, 2) for key in keys]),
+        settle,
+        inside.revive_all,
+        lambda: inside.reschedule("k15", START + DAY),
+        lambda: inside.drop("k16"),
+        inside.stats,
+        inside.list,
+        lambda: inside.cron.install_tick(ConfigHash("one"), "cron", [CronMessage(1, START)]),
+        lambda: inside.cron.uninstall_tick(ConfigHash("one"), "cron"),
+        lambda: inside.drop_all("orders"),
+    ]
+    for call in calls:
+        execute(connection, "SAVEPOINT mine")
+        call()
+        execute(connection, "RELEASE SAVEPOINT mine")
+    connection.rollback()
+    assert queue.stats().total == 0
 
 
 def test_what_is_offered_within_appears_with_the_commit(queue: QueueFace, connect: Connect) -> None:

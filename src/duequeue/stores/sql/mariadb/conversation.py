@@ -87,7 +87,7 @@ class Conversation:
     def perform(self, command: Any) -> Packets[object]:
         """Carry out one command; return its rows, or the number of rows that it touched."""
         if isinstance(command, Begin):
-            self._wants_transaction = not self._borrowed
+            self._wants_transaction = True
             return None
         if isinstance(command, QueriesInTurn):
             return (yield from self._query_in_turn(command.queries))
