@@ -1,7 +1,9 @@
 """What a consumer has in hand: fetched, running, handled."""
 
+import sys
 from typing import Any
 
+from duequeue.consumer.caution import Caution
 from duequeue.consumer.workload import BACKLOG, Done, Workload
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed, Lease
@@ -206,3 +208,34 @@ def test_a_stop_may_become_hard_but_never_soft_again() -> None:
     assert not load.stop(hard=True)
     assert not load.stop(hard=False)
     assert (load.stopping, load.hard, load.stopped) == (True, True, False)
+
+
+def test_what_is_in_hand_counts_at_each_moment() -> None:
+    """Another consumer that must be alone adds it up without the lock."""
+    load = Load(10, caution=Caution(max_attempts=1))
+    load.add(messages(1), 1)
+    counts = []
+
+    def look(*_: Any) -> Any:
+        counts.append(load.in_hand)
+        return look
+
+    sys.settrace(look)
+    try:
+        load.finish(take(load), Acked())
+        group = load.take_done()
+        load.settled(group, done=False)
+    finally:
+        sys.settrace(None)
+    assert min(counts) > 0
+
+
+def test_what_comes_while_another_consumer_is_alone_is_given_back() -> None:
+    """Its poll was under way. With a single attempt, it counts as in hand from its claim on."""
+    load = Load(10, caution=Caution(max_attempts=1))
+    late = messages(1)
+    load.held_up = True
+    assert load.add(late, 1) == late
+    assert load.take() is None
+    assert load.at_rest
+    assert load.room() == 0

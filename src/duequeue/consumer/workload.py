@@ -30,7 +30,8 @@ def _is_held(message: LeasedMessage) -> bool:
 class Workload(Generic[P]):
     """Messages that wait for a handler, run, or are handled but not settled.
 
-    The caller of a method holds the lock of the handover; the flags may be read without it.
+    The caller of a method holds the lock of the handover; the flags may be read without it. So may
+    what is in hand, because a message comes to its next place before it leaves the one before.
     """
 
     def __init__(
@@ -84,18 +85,20 @@ class Workload(Generic[P]):
         self.store_fails = False
         kept, returned = self.caution.sort(fetched)
         self._waiting.extend(kept)
+        if self.held_up and self.caution.always:  # it would be blamed for the death of the process
+            return returned + self.take_waiting()
         return returned
 
     def take(self) -> P | None:
         """Return the next message to handle, which runs from now on."""
         if not self._waiting:
             return None
-        message = self._waiting.popleft()
+        message = self._waiting[0]
         self._running[id(message)] = message  # before the look, so that one of the two sees it
         if self.held_up and not self.caution.always:
             del self._running[id(message)]
-            self._waiting.appendleft(message)
             return None
+        self._waiting.popleft()
         if self.late is not None:
             self.late.begin(id(message))
         return message
@@ -105,8 +108,10 @@ class Workload(Generic[P]):
 
         Return whether the thread may go on. If another thread has replaced it, it usually may not.
         """
-        if self._running.pop(id(message), None) is not None and verdict is not None:
-            self._done.append(Done(message, verdict))
+        if id(message) in self._running:
+            if verdict is not None:
+                self._done.append(Done(message, verdict))
+            del self._running[id(message)]
         return self.late is None or self.late.end(id(message))
 
     def take_overdue(self) -> list[P]:
@@ -126,17 +131,18 @@ class Workload(Generic[P]):
 
     def take_done(self) -> list[Done[P]]:
         """Remove and return the messages to settle."""
-        done, self._done = self._done, []
+        done = self._done
         self._being_settled += len(done)
+        self._done = []
         return done
 
     def settled(self, group: list[Done[P]], *, done: bool) -> None:
         """Forget messages that were taken to be settled, or keep them for another try."""
-        self._being_settled -= len(group)
         if done:
             self.store_fails = False
         else:
             self._done = group + self._done
+        self._being_settled -= len(group)
 
     def held(self) -> list[P]:
         """Return the messages whose leases must not end."""
