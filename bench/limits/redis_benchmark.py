@@ -11,7 +11,7 @@ import redis
 from bench.contender import Contender
 from bench.unavailable import Unavailable
 from duequeue.port.store import Record
-from duequeue.stores.redis.calling import MOST_BYTES, Caller, record_words
+from duequeue.stores.redis.commands import MOST_BYTES, Caller, record_words
 from duequeue.stores.redis.keys import QueueKeys
 from tests.fixtures.debian import PackageMissing, unpacked
 

@@ -26,8 +26,8 @@ from duequeue.server.metrics import Meter
 from duequeue.server.queues import Queues
 from duequeue.stores.http.connections import Connections
 from duequeue.stores.judging import judge_clock
-from duequeue.stores.redis import examining as redis
 from duequeue.stores.redis.backend import RedisBackend
+from duequeue.stores.redis.connections import examining as redis
 from duequeue.stores.redis_client.settings import RedisSettings
 from duequeue.stores.sql.examining import judge_transactions
 from duequeue.stores.sql.mariadb import examining as mariadb

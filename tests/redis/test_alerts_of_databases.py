@@ -14,8 +14,8 @@ from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
 from duequeue.port.alerts import Answered
 from duequeue.stores.mailbox import MailboxAlerts
-from duequeue.stores.redis_client.published import PublishedWire
 from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.redis_client.wire import PublishedWire
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer, wait_until
 from tests.fixtures.stores import fresh_url

@@ -11,7 +11,7 @@ from duequeue.backends import backend_for
 from duequeue.bulk.port import KEY, Conditions, SnapshotQuery
 from duequeue.bulk.redis import BulkRedisBackend
 from duequeue.port.store import Answer, Burial, Claimed, Expiry, Lease, Record, Steps, Store
-from duequeue.stores.redis.calling import MOST_BYTES
+from duequeue.stores.redis.commands import MOST_BYTES
 from tests.fixtures.redis_server import RedisServer, scripts_run
 from tests.redis.waiting import KIND
 

@@ -11,7 +11,7 @@ from duequeue.backends import backend_for
 from duequeue.history import History
 from duequeue.port.forecasting import Buckets
 from duequeue.port.listing import BurialId, BurialSelection
-from duequeue.stores.redis.calling import MOST_AT_ONCE
+from duequeue.stores.redis.commands import MOST_AT_ONCE
 from tests.fixtures.redis_server import RedisServer, calls_of, scripts_run
 from tests.redis.waiting import KIND
 

@@ -8,12 +8,11 @@ import pytest
 from redis.exceptions import AuthenticationError, RedisError
 from redis.exceptions import ConnectionError as LostConnection
 
-from duequeue.stores.redis_client import sentinel
+from duequeue.stores.redis_client import nodes
 from duequeue.stores.redis_client.cluster import ClusterConnection
 from duequeue.stores.redis_client.connecting import connect, connect_async
 from duequeue.stores.redis_client.nodes import Connection, connect_to_sentinel
-from duequeue.stores.redis_client.servers import Server, slot_of
-from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.redis_client.settings import RedisSettings, Server, slot_of
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_sentinel import Watched
 from tests.fixtures.redis_server import RedisServer
@@ -119,7 +118,7 @@ def test_the_sentinel_that_answered_is_asked_first_from_then_on(
         asked.append(server.port)
         return connect_to_sentinel(settings, server)
 
-    monkeypatch.setattr(sentinel, "connect_to_sentinel", note)
+    monkeypatch.setattr(nodes, "connect_to_sentinel", note)
     settings = RedisSettings.from_url(watched_redis.url().replace("@", "@127.0.0.1:1,"))
     for _ in range(2):
         connect(settings).disconnect()

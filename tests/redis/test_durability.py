@@ -10,8 +10,8 @@ import pytest
 from duequeue import AsyncQueue, Message, OfferOutcome, RetryPolicy, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.logs import messages_of
-from duequeue.stores.redis import durability
-from duequeue.stores.redis.checks import confirms_too_early
+from duequeue.stores.redis.connections import durability
+from duequeue.stores.redis.connections.examining import confirms_too_early
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_sentinel import replicated
 from tests.fixtures.redis_server import (

@@ -9,7 +9,7 @@ from duequeue import Message, OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.phrases import DAY, SECOND
 from duequeue.port.store import Record, Steps, StoredMessage
-from duequeue.stores.redis.calling import MOST_BYTES
+from duequeue.stores.redis.commands import MOST_BYTES
 from tests.fixtures.redis_server import RedisServer
 from tests.redis.structure import check_structure
 from tests.redis.waiting import opened_store

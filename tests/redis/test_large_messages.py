@@ -8,7 +8,7 @@ import pytest
 from duequeue import Message
 from duequeue.contract.faces import Face, QueueFace
 from duequeue.contract.stage import until
-from duequeue.stores.redis.calling import MOST_BYTES
+from duequeue.stores.redis.commands import MOST_BYTES
 from tests.fixtures.redis_server import RedisServer
 from tests.race.crew import Hand
 from tests.redis.waiting import LISTENERS, offer_in_silence, poll_once

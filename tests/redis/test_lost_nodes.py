@@ -11,7 +11,7 @@ from duequeue import StoreUnavailable
 from duequeue.contract.phrases import PATIENCE
 from duequeue.port.store import Steps
 from duequeue.stores.redis.commands import Question
-from duequeue.stores.redis.session_async import AsyncRedisSession
+from duequeue.stores.redis.connections.session_async import AsyncRedisSession
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer, wait_until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as LostConnection
 
-from duequeue.stores.redis.multiplexer import Multiplexer
+from duequeue.stores.redis.connections.multiplexer import Multiplexer
 from duequeue.stores.redis_client.connecting import connect_async
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer

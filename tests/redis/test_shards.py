@@ -15,8 +15,8 @@ from duequeue.contract.fixtures import START, OpenQueue
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, in_background
 from duequeue.contract.stage import until
 from duequeue.port.store import Claimed, Record, Steps, Store
-from duequeue.stores.redis.shards import shards_of, tags
-from duequeue.stores.redis_client.servers import SLOTS, slot_of
+from duequeue.stores.redis.keys import shards_of, tags
+from duequeue.stores.redis_client.settings import SLOTS, slot_of
 from duequeue.stores.shards import shard_of
 from duequeue.stores.side_by_side import side_by_side
 from tests.fixtures.redis_cluster import RedisCluster

@@ -11,7 +11,7 @@ from duequeue import Message
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.redis.mailbox import IN_OUR_PLACE, ListenersWire, RedisMailbox
+from duequeue.stores.redis.connections.alerts import IN_OUR_PLACE, ListenersWire, RedisMailbox
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer
 from tests.race.consumer_parts import offer

@@ -2,8 +2,14 @@
 
 import pytest
 
-from duequeue.stores.redis_client.servers import Server, slot_of
-from duequeue.stores.redis_client.settings import Credentials, Durable, RedisSettings, Way
+from duequeue.stores.redis_client.settings import (
+    Credentials,
+    Durable,
+    RedisSettings,
+    Server,
+    Way,
+    slot_of,
+)
 
 SECRET = "s3cret"
 

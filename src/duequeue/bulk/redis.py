@@ -26,12 +26,11 @@ from duequeue.bulk.redis_streams import RedisStreams
 from duequeue.errors import InvalidArgument, StoreError
 from duequeue.message import OfferOutcome
 from duequeue.port.store import Record, Session, Steps
-from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller, record_words
-from duequeue.stores.redis.commands import Word
-from duequeue.stores.redis.mailbox import shared_mailboxes
-from duequeue.stores.redis.opening import open_kind
+from duequeue.stores.redis.backend import open_kind
+from duequeue.stores.redis.commands import MOST_AT_ONCE, MOST_BYTES, Caller, Word, record_words
+from duequeue.stores.redis.connections.alerts import shared_mailboxes
+from duequeue.stores.redis.connections.session import RedisSession
 from duequeue.stores.redis.scripts import add_scripts
-from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis.store import RedisStore
 from duequeue.stores.redis_client.settings import RedisSettings
 

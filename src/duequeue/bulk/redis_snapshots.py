@@ -21,12 +21,11 @@ from duequeue.bulk.port import (
 from duequeue.errors import StoreError
 from duequeue.instants import EARLIEST
 from duequeue.port.store import Steps
-from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
-from duequeue.stores.redis.commands import Script, Word
+from duequeue.stores.redis.commands import MOST_AT_ONCE, MOST_BYTES, Caller, Script, Word
+from duequeue.stores.redis.connections.session import RedisSession
 from duequeue.stores.redis.keys import KINDS, QueueKeys
 from duequeue.stores.redis.packing import stored
 from duequeue.stores.redis.scripts import code
-from duequeue.stores.redis.session import RedisSession
 from duequeue.stores.redis_client.settings import RedisSettings
 
 _DUE, _DELIVER, _LEASED = 3, 4, 8

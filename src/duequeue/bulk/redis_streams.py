@@ -13,8 +13,7 @@ from duequeue.bulk.port import (
     token_of,
 )
 from duequeue.port.store import Burial, Release, Steps
-from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
-from duequeue.stores.redis.commands import Word
+from duequeue.stores.redis.commands import MOST_AT_ONCE, MOST_BYTES, Caller, Word
 from duequeue.stores.redis.packing import stored
 from duequeue.stores.redis.store import RedisStore
 

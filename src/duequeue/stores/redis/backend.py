@@ -1,23 +1,21 @@
 """`redis://user:password@host:port/db`, and the other ways to name a Redis or Valkey."""
 
 from duequeue.drive.steps import at_once
+from duequeue.errors import SchemaError, StoreError
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Backend, Session, Steps
-from duequeue.stores.redis import examining
-from duequeue.stores.redis.alerts import RedisAlerts
-from duequeue.stores.redis.calling import Caller
-from duequeue.stores.redis.commands import Script
+from duequeue.stores.redis.commands import Caller, Script
+from duequeue.stores.redis.connections import examining
+from duequeue.stores.redis.connections.alerts import RedisAlerts, shared_mailboxes
+from duequeue.stores.redis.connections.examining import check_server
+from duequeue.stores.redis.connections.session import RedisSession
+from duequeue.stores.redis.connections.session_async import AsyncRedisSession
 from duequeue.stores.redis.history_table import RedisHistoryTable
-from duequeue.stores.redis.keys import KINDS
-from duequeue.stores.redis.mailbox import shared_mailboxes
-from duequeue.stores.redis.opening import open_kind, open_shards
+from duequeue.stores.redis.keys import KINDS, LAYOUT, QueueKeys, shards_of
 from duequeue.stores.redis.scripts import code
-from duequeue.stores.redis.session import RedisSession
-from duequeue.stores.redis.session_async import AsyncRedisSession
-from duequeue.stores.redis.shards import shards_of
 from duequeue.stores.redis.store import RedisStore
-from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.redis_client.settings import RedisSettings, Way
 from duequeue.stores.sharded import ShardedStore
 
 
@@ -93,3 +91,42 @@ class RedisBackend(Backend):
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the servers that have the queues."""
         return examining.examine(self._settings, self.kinds, now)
+
+
+def open_kind(settings: RedisSettings, kind: str, *, history: bool) -> Steps[tuple[Caller, int]]:
+    """Return what calls the scripts of a kind, and its number."""
+    if history and (settings.way is Way.CLUSTER or settings.shards > 1):
+        where = "on a cluster" if settings.way is Way.CLUSTER else "with shards in the url"
+        raise StoreError(
+            f"history=True is not possible {where}, because the rows of all queues are numbered "
+            "together; open the queue without it, or on one server without shards"
+        )
+    caller = Caller(QueueKeys(kind, keeps_history=history))
+    yield from check_server(settings, caller)
+    if settings.shards > 1 and settings.way is Way.CLUSTER:
+        for keys in shards_of(kind, settings.shards):
+            yield from check_server(settings, Caller(keys))
+    yield from _check_shards(settings, caller)
+    number, layout = yield Script(code("open"), [KINDS], (kind, LAYOUT))
+    if layout != LAYOUT:
+        raise SchemaError(
+            f"Redis at {settings.address} has its keys in layout {layout}, but this DueQueue knows "
+            f"only layout {LAYOUT}: use the version of DueQueue that wrote them"
+        )
+    return caller, number
+
+
+def open_shards(settings: RedisSettings, kind: str) -> Steps[tuple[list[Caller], int]]:
+    """Do the same for a queue that is divided into shards."""
+    _, number = yield from open_kind(settings, kind, history=False)
+    return [Caller(keys) for keys in shards_of(kind, settings.shards)], number
+
+
+def _check_shards(settings: RedisSettings, caller: Caller) -> Steps[None]:
+    """Raise if the queue was divided otherwise, because then messages would not be found."""
+    shards: int = yield caller.script("open_shards", (settings.shards,))
+    if shards != settings.shards:
+        raise StoreError(
+            f"the queue {caller.kind.partition('|')[0]!r} is divided into {shards} shards, but the "
+            f"url says {settings.shards}; to change that, move its messages to another queue"
+        )

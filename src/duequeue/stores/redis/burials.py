@@ -5,8 +5,7 @@ from itertools import chain
 from duequeue.port.burial_table import StoredBurial
 from duequeue.port.listing import BurialId, BurialSelection, RevivedBurials
 from duequeue.port.store import Steps
-from duequeue.stores.redis.calling import MOST_AT_ONCE, MOST_BYTES, Caller
-from duequeue.stores.redis.commands import Word
+from duequeue.stores.redis.commands import MOST_AT_ONCE, MOST_BYTES, Caller, Word
 from duequeue.stores.redis.cron_table import note_of_key
 from duequeue.stores.redis.packing import burial as parsed
 

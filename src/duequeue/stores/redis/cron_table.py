@@ -23,8 +23,7 @@ from duequeue.port.cron_table import (
 )
 from duequeue.port.store import Record
 from duequeue.schedules.tick import find_tick
-from duequeue.stores.redis.calling import MOST_BYTES, Caller, record_words
-from duequeue.stores.redis.commands import Word
+from duequeue.stores.redis.commands import MOST_BYTES, Caller, Word, record_words
 
 # All instants have the same number of digits, so that they sort as text.
 SHIFT = 10**14

@@ -31,10 +31,12 @@ has the layout under an empty name, and `dq:last_row`, the last id of a row of t
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import count
 
 from duequeue.port.history_table import day_of
 from duequeue.stores.redis.scripts import Code
+from duequeue.stores.redis_client.settings import SLOTS, slot_of
 
 PREFIX = "dq"
 # It changes whenever an older version of DueQueue could not read what a newer one wrote.
@@ -88,3 +90,25 @@ class QueueKeys:
 def escaped(kind: str) -> str:
     """Return a kind without braces, which would end the hash tag."""
     return kind.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+
+
+def shards_of(kind: str, shards: int) -> list[QueueKeys]:
+    """Return the keys of each shard of a queue, which may have only one."""
+    if shards == 1:
+        return [QueueKeys(kind)]
+    return [QueueKeys(kind, tag=tag) for tag in tags(kind, shards)]
+
+
+@lru_cache(maxsize=256)
+def tags(kind: str, shards: int) -> tuple[str, ...]:
+    """Return the hash tags of the shards, whose slots are spread evenly over a cluster.
+
+    The last part of a tag is chosen so that its slot is in the shard's own part of all slots.
+    """
+    return tuple(_tag(kind, number, shards) for number in range(shards))
+
+
+def _tag(kind: str, number: int, shards: int) -> str:
+    own = range(SLOTS * number // shards, SLOTS * (number + 1) // shards)
+    tries = (f"{escaped(kind)}/{number}.{choice}" for choice in count())
+    return next(name for name in tries if slot_of(name) in own)

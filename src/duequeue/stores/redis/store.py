@@ -35,19 +35,20 @@ from duequeue.port.store import (
     StoredMessage,
 )
 from duequeue.stores.redis.burials import RedisBurials
-from duequeue.stores.redis.calling import (
+from duequeue.stores.redis.commands import (
     MOST_AT_ONCE,
     MOST_BYTES,
     Caller,
+    Script,
+    Word,
     cut,
     cut_by_size,
     record_words,
 )
-from duequeue.stores.redis.commands import Script, Word
+from duequeue.stores.redis.connections.alerts import RedisMailbox
 from duequeue.stores.redis.cron_table import RedisCronTable
-from duequeue.stores.redis.history import RedisHistory
+from duequeue.stores.redis.history_table import RedisHistory
 from duequeue.stores.redis.listing import listed
-from duequeue.stores.redis.mailbox import RedisMailbox
 from duequeue.stores.redis.packing import NOTHING, burial, claimed, response, stored
 from duequeue.stores.side_by_side import Undo
 

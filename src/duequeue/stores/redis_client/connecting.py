@@ -11,10 +11,14 @@ from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import TimeoutError as NoAnswer
 
 from duequeue.stores.redis_client.cluster import ClusterConnection
-from duequeue.stores.redis_client.nodes import CONNECT_TIMEOUT, Connection, arguments, connect_to
-from duequeue.stores.redis_client.sentinel import find_primary
-from duequeue.stores.redis_client.servers import Server
-from duequeue.stores.redis_client.settings import RedisSettings, Way
+from duequeue.stores.redis_client.nodes import (
+    CONNECT_TIMEOUT,
+    Connection,
+    arguments,
+    connect_to,
+    find_primary,
+)
+from duequeue.stores.redis_client.settings import RedisSettings, Server, Way
 
 
 class AsyncConnection(Protocol):

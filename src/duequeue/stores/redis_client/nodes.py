@@ -9,15 +9,20 @@ from typing import Any, Protocol
 import redis
 from hiredis import pack_command
 from redis.driver_info import DriverInfo
+from redis.exceptions import ConnectionError as LostConnection
+from redis.exceptions import RedisError
 
-from duequeue.stores.redis_client.servers import Server
-from duequeue.stores.redis_client.settings import Credentials, RedisSettings
+from duequeue.stores.redis_client.settings import Credentials, RedisSettings, Server
 
 # In seconds. No command takes long, so a server that does not answer one by then is lost.
 CONNECT_TIMEOUT = 5.0
 ANSWER_WITHIN = 10.0
 
 _DRIVER = DriverInfo().add_upstream_driver("duequeue", version("duequeue"))
+
+# Of the Sentinels of a URL, the one that answered last. It is asked first, because each connection
+# would wait for seconds for one whose machine is down.
+_answered_last: dict[tuple[Server, ...], Server] = {}
 
 
 class Packer:
@@ -95,3 +100,29 @@ def _opened(driver: Any) -> Connection:
     driver.socket_timeout = ANSWER_WITHIN
     driver.update_current_socket_timeout(ANSWER_WITHIN)
     return connection
+
+
+def find_primary(settings: RedisSettings) -> Server:
+    """Ask one Sentinel after the other for the primary of the service."""
+    reasons = []
+    last = _answered_last.get(settings.servers)
+    for sentinel in sorted(settings.servers, key=lambda each: each != last):
+        try:
+            found = _ask(settings, sentinel)
+        except (RedisError, OSError) as error:
+            reasons.append(f"{sentinel}: {error}")
+            continue
+        if found:
+            _answered_last[settings.servers] = sentinel
+            return Server(found[0].decode(), int(found[1]))
+        reasons.append(f"{sentinel}: it does not know the service {settings.service!r}")
+    raise LostConnection(f"no Sentinel names a primary ({'; '.join(reasons)})")
+
+
+def _ask(settings: RedisSettings, sentinel: Server) -> Any:
+    connection = connect_to_sentinel(settings, sentinel)
+    try:
+        connection.send_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", settings.service)
+        return connection.read_response()
+    finally:
+        connection.disconnect()

@@ -1,4 +1,9 @@
-"""How notes reach this process through Redis: what is published on a channel."""
+"""How notes reach this process through Redis: what is published on a channel.
+
+Another store may send its wake-ups through Redis if its database cannot. Every process that waits
+then hears every note on one channel. Databases may share a Redis, because a note about a queue of
+the same name in another database only causes a look that finds nothing.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -8,12 +13,12 @@ from time import monotonic
 from redis.exceptions import TimeoutError as NoAnswer
 
 from duequeue.process.line import ANSWER_WITHIN, Line
-from duequeue.stores.mailbox import Wire
-from duequeue.stores.redis_client.cluster import LOSSES
+from duequeue.stores.mailbox import Mailbox, Notes, Wire
+from duequeue.stores.redis_client.cluster import LOSSES, shared_map
 from duequeue.stores.redis_client.connecting import connect
 from duequeue.stores.redis_client.nodes import Connection, connect_to
-from duequeue.stores.redis_client.servers import Server
-from duequeue.stores.redis_client.settings import RedisSettings
+from duequeue.stores.redis_client.settings import RedisSettings, Server, Way
+from duequeue.stores.wakeup_note import Note
 
 # How soon, in seconds, a line notices that it should close, and how often it makes sure that the
 # server still answers.
@@ -82,3 +87,42 @@ def _heard(connection: Connection) -> list[bytes] | None:
         return None
     reply: list[bytes] = connection.read_response(timeout=ANSWER_WITHIN)
     return reply
+
+
+class PublishedWire(RedisWire):
+    """PUBLISH and SUBSCRIBE; in a cluster on any node, as each passes on to all what it gets."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        # All databases of a Redis would share a channel otherwise.
+        self._channel = f"dq:alerts:{settings.database}"
+
+    def connect(self) -> AbstractContextManager[Connection]:
+        """Open a connection, in a cluster to a node that has not just been lost."""
+        return self._to_any_node() if self.settings.way is Way.CLUSTER else super().connect()
+
+    @contextmanager
+    def _to_any_node(self) -> Iterator[Connection]:
+        known = shared_map(self.settings)
+        node = known.any_node
+        try:
+            with self.connected(node) as connection:
+                yield connection
+        except LOSSES:
+            known.lost(node)  # so that another one is tried
+            raise
+
+    def send(self, box: Mailbox[Connection], connection: Connection, notes: Notes) -> None:
+        """Publish each note."""
+        for text in box.texts(notes):
+            connection.send_command("PUBLISH", self._channel, text)
+            connection.read_response(timeout=ANSWER_WITHIN)
+
+    def hear(
+        self, box: Mailbox[Connection], line: Line[Connection], connection: Connection
+    ) -> None:
+        """Hear what others publish."""
+        subscribe(line, connection, self._channel)
+        box.alert_all()
+        for text in messages(line, connection):
+            box.hear(Note.parse(text))

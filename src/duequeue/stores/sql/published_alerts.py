@@ -11,8 +11,8 @@ def published_wire(url: str | None) -> Wire[Any] | None:
     if url is None:
         return None
     try:
-        from duequeue.stores.redis_client.published import PublishedWire  # noqa: PLC0415
         from duequeue.stores.redis_client.settings import RedisSettings  # noqa: PLC0415
+        from duequeue.stores.redis_client.wire import PublishedWire  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra("alerts= needs redis-py: pip install 'duequeue[redis]'") from error
     try:

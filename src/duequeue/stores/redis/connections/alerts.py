@@ -7,26 +7,33 @@ waits there any more, or the last one leaves before it has looked, it wakes anot
 """
 
 import secrets
-from collections.abc import Hashable, Iterable
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import AbstractContextManager
+from functools import partial
 from time import monotonic
+from types import TracebackType
+from typing import TypeAlias
+from weakref import WeakSet
 
 from duequeue.instants import EARLIEST
 from duequeue.port.alerts import Answered, OnAlert
 from duequeue.port.store import ANONYMOUS_SENDER
 from duequeue.process.line import ANSWER_WITHIN, Line
 from duequeue.process.shared import Shared
-from duequeue.stores.mailbox import Mailbox, Notes, Wire
+from duequeue.stores.mailbox import Mailbox, MailboxAlerts, Notes, Wire
 from duequeue.stores.redis.commands import Script
-from duequeue.stores.redis.keys import PREFIX
+from duequeue.stores.redis.connections.session import answer
+from duequeue.stores.redis.keys import PREFIX, shards_of
 from duequeue.stores.redis.scripts import code
-from duequeue.stores.redis.session import answer
-from duequeue.stores.redis.shards import shards_of
-from duequeue.stores.redis.waits import Waits
-from duequeue.stores.redis_client.cluster_map import shared_map
+from duequeue.stores.redis_client.cluster import shared_map
 from duequeue.stores.redis_client.nodes import Connection
-from duequeue.stores.redis_client.servers import Server
-from duequeue.stores.redis_client.settings import RedisSettings, Way
+from duequeue.stores.redis_client.settings import RedisSettings, Server, Way
 from duequeue.stores.redis_client.wire import RedisWire, messages, subscribe
+
+# Wakes another process.
+PassOn: TypeAlias = Callable[[], None]
 
 # The due time in a note to a process that has to look now.
 AT_ONCE = 0
@@ -35,6 +42,91 @@ AT_ONCE = 0
 IN_OUR_PLACE = EARLIEST - 1
 # A note about a response begins with this, and not with a due time.
 ANSWERED = "="
+
+
+class Waits:
+    """The polls of one process that look or wait, by queue.
+
+    A wake-up goes to one process. If the last poll there leaves before it has looked, for instance
+    because it is cancelled, the wake-up has to go to another process.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # A poll that is interrupted before it can leave has left when it is collected as garbage.
+        self._polls: defaultdict[str, WeakSet[Wait]] = defaultdict(WeakSet)
+        self._owed: set[str] = set()
+
+    def block(self, kind: str, pass_on: PassOn) -> "Wait":
+        """Return a block in which one poll looks and waits."""
+        return Wait(self, kind, pass_on)
+
+    def any(self, kind: str) -> bool:
+        """Return whether somebody looks or waits here."""
+        with self._lock:
+            return bool(self._polls.get(kind))
+
+    def wake(self, kind: str) -> bool:
+        """Note a wake-up for this process, or its own offer; return False if nobody waits here."""
+        with self._lock:
+            if not self._polls.get(kind):
+                return False
+            self._owed.add(kind)
+            return True
+
+    def look(self, kind: str) -> bool:
+        """Note that somebody is about to look; return whether a wake-up waited for that.
+
+        If the look fails, `wake` notes it again.
+        """
+        with self._lock:
+            return self._take_owed(kind)
+
+    def forget(self, kind: str) -> bool:
+        """Forget a queue that was closed; return whether a wake-up still waits for a look."""
+        with self._lock:
+            self._polls.pop(kind, None)
+            return self._take_owed(kind)
+
+    def add(self, kind: str, poll: "Wait") -> None:
+        """Note a poll."""
+        with self._lock:
+            self._polls[kind].add(poll)
+
+    def remove(self, kind: str, poll: "Wait") -> bool:
+        """Forget a poll; if it was the last, return whether a wake-up still waits for a look."""
+        with self._lock:
+            polls = self._polls.get(kind, WeakSet())
+            polls.discard(poll)
+            return not polls and self._take_owed(kind)
+
+    def _take_owed(self, kind: str) -> bool:
+        is_owed = kind in self._owed
+        self._owed.discard(kind)
+        return is_owed
+
+
+class Wait:
+    """One poll, from the beginning to the end of a block."""
+
+    def __init__(self, waits: Waits, kind: str, pass_on: PassOn) -> None:
+        self._waits = waits
+        self._kind = kind
+        self._pass_on = pass_on
+
+    def __enter__(self) -> None:
+        """Count as a poll that waits."""
+        self._waits.add(self._kind, self)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave, whatever was found or raised."""
+        if self._waits.remove(self._kind, self):
+            self._pass_on()
 
 
 class RedisMailbox(Mailbox[Connection]):
@@ -137,3 +229,27 @@ def _answered(text: str) -> tuple[list[str], Answered]:
 
 
 shared_mailboxes = Shared(RedisMailbox)
+
+
+class RedisAlerts(MailboxAlerts):
+    """Wakes the processes that wait on the same queue, one for each message."""
+
+    def __init__(self, settings: RedisSettings, kind: str, on_alert: OnAlert) -> None:
+        self._mailbox = shared_mailboxes.get(settings.place)
+        wire = ListenersWire(settings, self._mailbox.waits)
+        super().__init__(wire, kind, on_alert, self._mailbox)
+        self.waiting = self._wait
+
+    def sender(self) -> str:
+        """Let every offer wake somebody in its own script."""
+        return self._mailbox.sender(self._kind)
+
+    def notify(self, alert: int | Answered) -> None:
+        """Wake one process soon; the script that answers wakes the others itself."""
+        if not isinstance(alert, Answered):
+            super().notify(alert)
+
+    def _wait(self) -> AbstractContextManager[None]:
+        """Return a block in which a poll waits, so offers of this process wake no other one."""
+        pass_on = partial(self._mailbox.note, self._wire, self._kind, IN_OUR_PLACE)
+        return self._mailbox.waits.block(self._kind, pass_on)

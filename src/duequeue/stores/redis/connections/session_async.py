@@ -14,17 +14,16 @@ from duequeue.drive.steps import drive_async
 from duequeue.errors import QueueClosed
 from duequeue.port.store import Operation
 from duequeue.process.shared import Shared
-from duequeue.stores.redis.cluster_multiplexer import ClusterMultiplexer
 from duequeue.stores.redis.commands import LOAD, Question, Script
-from duequeue.stores.redis.durability import (
+from duequeue.stores.redis.connections.durability import (
     barrier,
     looks_before_waits,
     require_confirmed,
     slots_to_confirm,
     wait_words,
 )
-from duequeue.stores.redis.errors import leaves_it_usable, no_answer, translate
-from duequeue.stores.redis.multiplexer import Multiplexer
+from duequeue.stores.redis.connections.errors import leaves_it_usable, no_answer, translate
+from duequeue.stores.redis.connections.multiplexer import ClusterMultiplexer, Multiplexer
 from duequeue.stores.redis_client.connecting import connect_async
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way

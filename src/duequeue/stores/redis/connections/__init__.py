@@ -1,0 +1,1 @@
+"""How Redis is reached: sessions, connections, errors, wake-ups, and the doctor."""
