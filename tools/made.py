@@ -19,6 +19,7 @@ RUFF = Path(sys.executable).with_name("ruff")
 MADE = (
     "cron/cron.py",
     "delivery.py",
+    "queue.py",
     "stores/sql/mariadb/session.py",
     "stores/sql/postgres/session.py",
     "timers/delay_queue.py",
@@ -26,8 +27,12 @@ MADE = (
 
 CODE = (
     (r"\basync (def|for|with)\b", r"\1"),
+    (r"\bawait asyncio\.to_thread\((.+)\)", r"\1()"),
     (r"\bawait ", ""),
     (r"\bAwaitable\[(\w+)\]", r"\1"),
+    (r"\bOpeningQueue\[(.+)\]", r"\1"),
+    (r"\bOpeningQueue\b", "open_queue"),
+    (r"\b(L|l)oop_?(L|l)ifetime\b", r"\2ifetime"),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"(?<=\w)_async\b", ""),
     (r"\basync_(?=\w)", ""),
@@ -39,7 +44,22 @@ WORDS = {
     "Awaiting": "Blocking",
     "awaiting": "blocking",
     "An `async with`": "A `with`",
+    "Await this, or use it in an `async with` block.": "Close it, or use it in a `with` block.",
     ", with the same names as `Cron`, awaited": "",
+    "It has the names of `Queue`, awaited. Safe to share among the tasks of one event loop. Close"
+    " it, or use it in an `async with` block.": (
+        "Safe to share among threads. Close it, or use it in a `with` block."
+    ),
+    "The handler is a coroutine function, or another callable that returns an awaitable, such as a"
+    " lambda. A function or method written with a plain `def` is refused with a TypeError.": (
+        "The handler is a plain function; a coroutine function is refused with a TypeError."
+    ),
+    "When a handler calls this, its consumer would have to wait for that handler. So the call"
+    " returns at once, and the closing goes on in the background. So does a cancelled closing.": (
+        "When a handler or a listener calls this on a thread of a consumer, which cannot wait for\n"
+        "        its own end, it returns at once and the closing goes on in the background."
+    ),
+    "on tasks of its own": "on threads of its own",
     "this event loop shares": "this process shares",
     "the tasks of one process": "the threads of one process",
     "Tasks of several event loops may share it. A cancelled task loses no item.": (

@@ -1,7 +1,7 @@
+# Made from queue_async.py: change that file, and run `make made`.
 """The blocking face of a queue."""
 
 import builtins
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -58,6 +58,7 @@ from duequeue.message import (
     Snapshot,
     State,
 )
+from duequeue.opening import open_queue
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
@@ -127,23 +128,27 @@ class Queue(Opened, Closing, Generic[T]):
         response_type: Codec[Any] | type[Any] | None = None,
         token: str | None = None,
     ) -> "Queue[Any]":
-        """Open a queue in the store that the URL names, creating its tables if need be."""
-        backend = backend_for(url, token)
-        checked = opening.checked(
-            backend,
-            name,
-            codec=codec,
-            lease=lease,
-            poll_interval=poll_interval,
-            clock=clock,
-            retry=retry,
-            max_attempts=max_attempts,
-            migrate=migrate,
-            history=history,
-            retention=retention,
-            response_type=response_type,
+        """Open a queue in the store that the URL names, creating its tables if need be.
+
+        Close it, or use it in a `with` block.
+        """
+        return open_queue(
+            opening.checked(
+                backend_for(url, token),
+                name,
+                codec=codec,
+                lease=lease,
+                poll_interval=poll_interval,
+                clock=clock,
+                retry=retry,
+                max_attempts=max_attempts,
+                migrate=migrate,
+                history=history,
+                retention=retention,
+                response_type=response_type,
+            ),
+            cls,
         )
-        return open_queue(checked, cls)
 
     @property
     def name(self) -> str:
@@ -387,7 +392,10 @@ class Queue(Opened, Closing, Generic[T]):
     @overload
     def handler(
         self, function: None = None, /, **options: Unpack[ConsumerOptions]
-    ) -> Callable[[Callable[[Delivery[T]], R]], BoundHandler[Delivery[T], R, Consumer[T]]]: ...
+    ) -> Callable[
+        [Callable[[Delivery[T]], R]],
+        BoundHandler[Delivery[T], R, Consumer[T]],
+    ]: ...
 
     def handler(
         self,
@@ -416,10 +424,8 @@ class Queue(Opened, Closing, Generic[T]):
         """
         if not self._lifetime.begin_closing():
             return  # also when a signal handler calls it in the middle of a close
-        if any(consumer._called_from_within for consumer in list(self._consumers)):  # noqa: SLF001 - users need not know it
-            threading.Thread(target=self._end, name="duequeue-close", daemon=False).start()
-        else:
-            self._end()
+        apart = any(consumer._called_from_within for consumer in list(self._consumers))  # noqa: SLF001 - users need not know it
+        self._lifetime.finish(self._end, apart=apart)
 
     def _end(self) -> None:
         try:
@@ -438,9 +444,3 @@ class Queue(Opened, Closing, Generic[T]):
 
     def _drive(self, flow: Flow[R]) -> R:
         return drive(flow, self._perform)
-
-
-def open_queue(opening: Opening[T], make: type[Queue[T]] = Queue) -> Queue[T]:
-    """Open a queue whose arguments are checked."""
-    context, session = opening.open()
-    return make(opening.backend, context, session, opening)

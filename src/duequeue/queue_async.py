@@ -74,9 +74,10 @@ R = TypeVar("R")
 
 
 class AsyncQueue(Opened, AsyncClosing, Generic[T]):
-    """The same queue as `Queue`, with the same names, awaited.
+    """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
-    Safe to share among the tasks of one event loop.
+    It has the names of `Queue`, awaited. Safe to share among the tasks of one event loop. Close it,
+    or use it in an `async with` block.
     """
 
     def __init__(
@@ -96,7 +97,6 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         self._wrap = partial(AsyncDelivery, self._drive, context)
         self._cron = AsyncCron(self._drive, partial(drive_async, perform=perform), context)
         self._consumers: WeakSet[AsyncConsumer[T]] = WeakSet()
-        self._closing: asyncio.Task[None] | None = None
 
     # This is a type variable of the method, because type checkers cannot solve the class's here.
     @overload
@@ -129,7 +129,10 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         response_type: Codec[Any] | type[Any] | None = None,
         token: str | None = None,
     ) -> "OpeningQueue[AsyncQueue[Any]]":
-        """Open a queue: `await` this, or use it in an `async with` block."""
+        """Open a queue in the store that the URL names, creating its tables if need be.
+
+        Await this, or use it in an `async with` block.
+        """
         return OpeningQueue(
             opening.checked(
                 backend_for(url, token),
@@ -427,10 +430,8 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         """
         if not self._lifetime.begin_closing():
             return  # also when a signal handler calls it in the middle of a close
-        within = any(consumer._called_from_within for consumer in list(self._consumers))  # noqa: SLF001 - users need not know it
-        self._closing = asyncio.create_task(self._end())
-        if not within:
-            await asyncio.shield(self._closing)
+        apart = any(consumer._called_from_within for consumer in list(self._consumers))  # noqa: SLF001 - users need not know it
+        await self._lifetime.finish_async(self._end, apart=apart)
 
     async def _end(self) -> None:
         try:

@@ -1,6 +1,8 @@
 """Until when a queue or a history can be used, and by which process."""
 
 import os
+import threading
+from collections.abc import Callable
 from itertools import count
 
 from duequeue.errors import QueueClosed
@@ -40,6 +42,13 @@ class Lifetime:
     def begin_closing(self) -> bool:
         """Return True only to the first caller, and only in the process that opened it."""
         return self.is_here and next(self._closings) == 0
+
+    def finish(self, close: Callable[[], None], *, apart: bool) -> None:
+        """Close the owner, on a thread of its own if it has to wait for the caller."""
+        if apart:
+            threading.Thread(target=close, name="duequeue-close", daemon=False).start()
+        else:
+            close()
 
     def end(self) -> None:
         """Refuse every later call."""

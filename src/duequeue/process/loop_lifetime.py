@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from duequeue.errors import QueueClosed
 from duequeue.process.lifetime import Lifetime
@@ -16,6 +18,7 @@ class LoopLifetime(Lifetime):
     def __init__(self, owner: str) -> None:
         super().__init__(owner)
         self._loop = _running_loop()
+        self._closing: asyncio.Task[None] | None = None  # the event loop holds tasks only weakly
 
     def check(self) -> None:
         """Raise unless it can be used here and now."""
@@ -28,6 +31,17 @@ class LoopLifetime(Lifetime):
         if self.is_here and not self._closed:
             self._check_loop()
         return super().begin_closing()
+
+    async def finish_async(
+        self, close: Callable[[], Coroutine[Any, Any, None]], *, apart: bool
+    ) -> None:
+        """Close the owner in a task, which goes on if the caller is cancelled.
+
+        The task is not awaited if it has to wait for the caller.
+        """
+        self._closing = asyncio.create_task(close())
+        if not apart:
+            await asyncio.shield(self._closing)
 
     def _check_loop(self) -> None:
         running = _running_loop()

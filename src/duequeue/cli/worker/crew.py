@@ -29,7 +29,8 @@ from duequeue.cli.worker.status import Status
 from duequeue.cli.worker.tally import Report, Tally
 from duequeue.cli.worker.terminals import terminal_of
 from duequeue.errors import DueQueueError
-from duequeue.queue import open_queue
+from duequeue.opening import open_queue
+from duequeue.queue import Queue
 
 # Each process that dies younger than this makes the pause before the next start longer.
 SHORT_LIFE_SECONDS = 10.0
@@ -72,7 +73,7 @@ def work_together(settings: WorkerSettings, services: list[Service], processes: 
 def _open_once(services: list[Service]) -> None:
     for service in services:
         if service.queue is None:  # otherwise its module has opened it
-            open_queue(service.opening).close()
+            open_queue(service.opening, Queue).close()
 
 
 @dataclass

@@ -12,8 +12,9 @@ from duequeue.cli.worker.django_support import with_fresh_connections
 from duequeue.cli.worker.services import Service
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.events.events import Listener
+from duequeue.opening import open_queue
 from duequeue.opening_async import OpeningQueue
-from duequeue.queue import Queue, open_queue
+from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ def _on_threads(service: Service, listener: Listener) -> Iterator[RunningConsume
 
 def _queue_of(service: Service) -> AbstractContextManager[Queue[Any]]:
     """Return the queue of the handler's module, or another one; it is closed with the worker."""
-    return open_queue(service.opening) if service.queue is None else service.queue
+    return open_queue(service.opening, Queue) if service.queue is None else service.queue
 
 
 @contextmanager
