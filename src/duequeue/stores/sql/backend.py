@@ -3,7 +3,9 @@
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.store import Backend, Steps, Store
+from duequeue.stores.mailbox import MailboxAlerts, Wire
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.history_table import SqlHistoryTable
 from duequeue.stores.sql.migrations import schema_script
@@ -14,6 +16,8 @@ class SqlBackend(Backend):
     """Opens the tables of a dialect; see `port.store.Backend`."""
 
     dialect: ClassVar[str]
+    # On a server, how wake-ups travel: by its own means, or through Redis if the URL names one.
+    _wire: Wire[Any]
 
     @abstractmethod
     def borrow_session(self, connection: object, session: Any) -> Any:
@@ -30,6 +34,10 @@ class SqlBackend(Backend):
     def schema_script(self) -> str:
         """Return the schema as a script."""
         return schema_script(self.dialect)
+
+    def alerts(self, session: Any, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - only a file needs it
+        """Join the mailbox that this process shares."""
+        return MailboxAlerts(self._wire, kind, on_alert)
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool

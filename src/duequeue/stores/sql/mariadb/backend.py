@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.stores.mailbox import MailboxAlerts, Wire
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.mariadb import examining
 from duequeue.stores.sql.mariadb.alerts import MariadbWire
@@ -26,8 +24,7 @@ class MariadbBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = MariadbSettings.from_url(url)
-        published = published_wire(self._settings.alerts)
-        self._wire: Wire[Any] = published or MariadbWire(self._settings)
+        self._wire = published_wire(self._settings.alerts) or MariadbWire(self._settings)
 
     @property
     def address(self) -> str:
@@ -58,10 +55,6 @@ class MariadbBackend(SqlBackend):
         if isinstance(home, AsyncHome):
             return BorrowedAsyncMariadbSession(connection, home)
         return BorrowedMariadbSession(connection, home)
-
-    def alerts(self, session: object, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the mailbox knows the server
-        """Use named locks and KILL QUERY, or Redis if the URL names one."""
-        return MailboxAlerts(self._wire, kind, on_alert)
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

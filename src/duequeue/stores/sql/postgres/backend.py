@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.stores.mailbox import MailboxAlerts, Wire
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.postgres import examining
@@ -29,8 +27,7 @@ class PostgresBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
-        published = published_wire(self._settings.alerts)
-        self._wire: Wire[Any] = published or PostgresWire(self._settings)
+        self._wire = published_wire(self._settings.alerts) or PostgresWire(self._settings)
 
     @property
     def address(self) -> str:
@@ -65,10 +62,6 @@ class PostgresBackend(SqlBackend):
     def roles_script(self) -> str:
         """Return the roles as a script."""
         return roles_script()
-
-    def alerts(self, session: object, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the mailbox knows the server
-        """Use LISTEN and NOTIFY, or Redis if the URL names one."""
-        return MailboxAlerts(self._wire, kind, on_alert)
 
     def open_store(
         self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
