@@ -69,8 +69,8 @@ STORE_BUGS = (
     Bug(
         "MariaDB waits for locks as long as an earlier call on its connection did",
         "stores/sql/mariadb/conversation.py",
-        "self.lock_seconds, self._in_transaction = seconds, in_transaction",
-        "self._in_transaction = in_transaction",
+        "self.lock_seconds, self.in_transaction = seconds, in_transaction",
+        "self.in_transaction = in_transaction",
         "tests/sql/test_rules_on_mariadb.py -k a_little_lower",
     ),
     Bug(

@@ -146,19 +146,33 @@ def test_what_an_offer_returns_on_mariadb_it_reads_again_on_mysql() -> None:
     (returning,) = prepared("offer_messages", is_mysql=False).first
     write, read = prepared("offer_messages", is_mysql=False, reads_again=True).first
     assert returning.text.startswith(f"{write.text}\nRETURNING `key`")
-    assert write.repeated == returning.repeated
+    assert write.each == returning.each
     assert read.text.startswith("SELECT `key`")
+
+
+@pytest.mark.parametrize(("name", "on_mysql"), queries_that("on mysql", "mariadb").items())
+def test_mysql_and_mariadb_write_the_same(name: str, on_mysql: str) -> None:
+    """They are written out twice, and must not drift apart: MySQL has a name for the new row."""
+    history = WITH_HISTORY if name.endswith(WITH_HISTORY) else ""
+    text = MARIADB[on_mysql + history].replace("\nAS new\n", "\n")
+    assert re.sub(r"\bnew\.(\w+)", r"VALUES(\1)", text) == MARIADB[name]
+
+
+@pytest.mark.parametrize("name", MARIADB)
+def test_a_query_of_mariadb_can_be_pasted(name: str) -> None:
+    """All that is not SQL stands in comments."""
+    assert not re.search(r"[{}]|%|:held|:of_", MARIADB[name])
 
 
 def test_every_query_is_used() -> None:
     every = POSTGRES.keys() | MARIADB.keys() | QUESTIONS.keys()
-    with_history = {name + WITH_HISTORY for name in strings_in_code()}
+    with_history = {name + WITH_HISTORY for name in strings_in_code() | named_by_facts()}
     assert every - strings_in_code() - with_history - named_by_facts() == set()
 
 
 def named_by_facts() -> set[str]:
     """The queries that the headers of others name."""
-    facts = FACTS.keys() - {"returning"}
+    facts = FACTS.keys() - {"returning", "alone"}
     return {query for fact in facts for query in queries_that(fact, "mariadb").values() if query}
 
 

@@ -338,7 +338,7 @@ def test_most_rows_of_a_small_table_are_deleted_by_their_ids(
         values = {"found": ", ".join(some), "kind_id": "1", "before": "1", "now": "1", "limit": "9"}
         (delete,) = rendered(query.then, values)
     else:
-        (delete,) = rendered_each(query, {}, ("id",), [(int(number),) for number in some])
+        (delete,) = rendered_each(query.first, {}, ("id",), [(int(number),) for number in some])
     assert plan_of(cursor, delete) == {"range"}
 
 
@@ -391,7 +391,7 @@ def test_a_delete_by_an_index_of_several_columns_reads_no_more_than_it_finds_the
     given |= {"consumer": "c", "sequence": 0, "writer": 7, "batch": 1, "now": 1, "keep": 0}
     given |= {"token": 0}
     common = {**literals(given, query), "found": ", ".join(map(str, NINE)), "limit": "9"}
-    texts = [*rendered_each(query, common, columns, each), *rendered(query.then, common)]
+    texts = [*rendered_each(query.first, common, columns, each), *rendered(query.then, common)]
     (delete,) = [text for text in texts if text.startswith("DELETE")]
     assert plan_of(cursor, delete) <= BY_INDEX
 

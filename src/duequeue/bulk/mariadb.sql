@@ -2,6 +2,7 @@
 -- they may contain.
 
 -- name: merge_messages
+-- on mysql: merge_messages_on_mysql
 -- locks first: lock_offered
 -- This is offer_messages, but messages that are offered in bulk do not expire, and only the numbers of
 -- created and updated messages are returned. There is no look_first here, because InnoDB keeps the locks
@@ -11,9 +12,47 @@ INSERT INTO duequeue_message
         kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
         lease_token
     )
-VALUES {(
+VALUES /* each */ (
     :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, IF(:replace, NULL, 0), :mark
-)}
+) /* end */
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        VALUES(replaced_attempts) IS NULL AND (
+            duequeue_message.payload != VALUES(payload) OR duequeue_message.asked_at != VALUES(asked_at)
+            OR duequeue_message.expires_at IS NOT NULL
+        ),
+        VALUES(lease_token), duequeue_message.lease_token
+    ),
+--h     replaced_asked_at = IF(duequeue_message.lease_token = VALUES(lease_token), duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+--h     replaced_attempts = IF(duequeue_message.lease_token = VALUES(lease_token), duequeue_message.attempt, duequeue_message.replaced_attempts),
+    payload = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(payload), duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(headers), duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(due_at), duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(asked_at), duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = VALUES(lease_token), NULL, duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = VALUES(lease_token), 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(created_at), duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = VALUES(lease_token), -62135596800000, duequeue_message.leased_until);
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE
+--h     `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark
+--h     AND updated_at IS NOT NULL;
+SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: merge_messages_on_mysql
+-- This is merge_messages with a name for the new row, which MySQL has in the place of VALUES().
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, replaced_attempts,
+        lease_token
+    )
+VALUES /* each */ (
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, IF(:replace, NULL, 0), :mark
+) /* end */
 AS new
 ON DUPLICATE KEY UPDATE
     lease_token = IF(
@@ -37,11 +76,11 @@ ON DUPLICATE KEY UPDATE
 --h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
 --h FROM duequeue_message FORCE INDEX (duequeue_message_key)
 --h WHERE
---h     `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+--h     `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark
 --h     AND updated_at IS NOT NULL;
 SELECT COUNT(IF(updated_at IS NULL, 1, NULL)) AS created, COUNT(updated_at) AS updated
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark;
 
 -- name: list_staged
 SELECT part, COUNT(*) FROM duequeue_stage FORCE INDEX (PRIMARY)
@@ -50,7 +89,7 @@ GROUP BY part;
 
 -- name: discard_staged
 DELETE stage FROM duequeue_stage AS stage FORCE INDEX (PRIMARY)
-WHERE writer = :writer AND batch = :batch AND part IN ({:part});
+WHERE writer = :writer AND batch = :batch AND part IN (:part);
 
 -- name: discard_doubles
 -- If several of the given parts have the same key, the last one with replace counts, or the first one if
@@ -139,12 +178,9 @@ WHERE writer = :writer AND batch <= :batch;
 -- This changes nothing if this batch or a later one is merged already. Another process that merges
 -- the same batch at the same time waits here.
 INSERT INTO duequeue_stream_commit (kind_id, app, batch, committed_at)
-VALUES (:kind_id, :app, :batch, :now) AS new
+VALUES (:kind_id, :app, :batch, :now)
 ON DUPLICATE KEY UPDATE
-    committed_at = IF(
-        duequeue_stream_commit.batch < new.batch, new.committed_at, duequeue_stream_commit.committed_at
-    ),
-    batch = GREATEST(duequeue_stream_commit.batch, new.batch);
+    committed_at = IF(batch < :batch, :now, committed_at), batch = GREATEST(batch, :batch);
 
 -- name: close_commit
 UPDATE duequeue_stream_commit FORCE INDEX (PRIMARY)
@@ -194,7 +230,7 @@ SELECT DATABASE();
 
 -- name: find_waiting
 -- The numbers of the connections that hold these locks; see alerts.py.
-SELECT {IS_USED_LOCK(:name)};
+SELECT /* each */ IS_USED_LOCK(:name) /* end */;
 
 -- name: end_sleep
 KILL QUERY :number;
@@ -228,10 +264,10 @@ INSERT INTO duequeue_stream_batch
         kind_id, consumer, sequence, slice, leased_at, leased_until, last_due_at,
         longest_payload, ids, unread
     )
-VALUES {(
+VALUES /* each */ (
     :kind_id, :consumer, :sequence, :slice, :now, :until, :last_due_at, :longest_payload, :ids,
     TRUE
-)};
+) /* end */;
 
 -- name: lease_gathered
 -- Here and below, the messages of a batch are visited in the order of their ids, as acks do.
@@ -434,7 +470,7 @@ SELECT
     NULLIF(leased_until, -62135596800000) AS leased_until, id, due_at
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
 WHERE
-    `key` IN ({:key}) AND kind_id = :kind_id
+    `key` IN (:key) AND kind_id = :kind_id
     AND (:key_from IS NULL OR `key` >= :key_from)
     AND (:key_before IS NULL OR `key` < :key_before)
     AND (:due_from IS NULL OR asked_at >= :due_from)

@@ -161,7 +161,7 @@ def _asking(connection: MariadbConnection) -> Ask:
         if keys is None:
             texts = rendered(query.first, of)
         else:
-            texts = rendered_each(query, of, ("key",), [(key,) for key in keys])
+            texts = rendered_each(query.first, of, ("key",), [(key,) for key in keys])
         return connection.send(texts)[0].rows or []
 
     return ask

@@ -20,11 +20,12 @@ FACTS: Mapping[str, str] = {
     "not awaited": "Its commit does not wait for the disk on SQLite. If a loss of power undoes a "
     "lease, the message is only delivered again. The next commit that waits includes the lease.",
     "undone by": "MariaDB sends the named query at the end of the operation.",
+    "on mysql": "MySQL takes the named query in its place.",
     "looks first": "MariaDB first sends the named query, which finds where to begin.",
     "locks first": "After a deadlock, MariaDB first locks with the named query.",
     "returning": "Without a history, MariaDB returns this and needs only its first statement.",
     "first is enough": "If all of many messages are new, MariaDB needs only its first statement.",
-    "counts one": "Without a history, MariaDB needs only its last statement for a single message.",
+    "alone": "Without a history, MariaDB needs only its first, or last, statement for one message.",
 }
 
 QUERIES = "queries.sql"

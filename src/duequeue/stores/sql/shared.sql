@@ -191,3 +191,8 @@ ORDER BY settled_at DESC, id DESC LIMIT :limit;
 SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*)
 FROM duequeue_history
 WHERE settled_at >= :day AND settled_at < :day + 86400000;
+
+-- name: notify_answered
+-- Only PostgreSQL sends something. Every commit on SQLite shows in data_version, and on MariaDB the others
+-- find what a caller commits at their regular looks.
+SELECT :note;

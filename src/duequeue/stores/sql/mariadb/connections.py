@@ -14,7 +14,6 @@ from duequeue.process.sockets import end_connection
 from duequeue.stores.sql.mariadb.address import Host
 from duequeue.stores.sql.mariadb.errors import NOT_READY, number_of
 from duequeue.stores.sql.mariadb.facts import ServerFacts, is_mysql
-from duequeue.stores.sql.mariadb.quick_result import QuickResult
 from duequeue.stores.sql.mariadb.replies import Reply, reply_of, reply_of_result
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
@@ -22,12 +21,11 @@ from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 # Every statement relies on seeing what was committed before it began, and a claim on locking only
 # the rows that it takes. Without the strict mode, a text that is too long would be cut. The
 # lock_wait_timeout limits changes of tables, because all other statements would have to wait behind
-# them. The group_concat_max_len is for ids that come back joined; see `statements.py`. The
-# lc_messages set the language of what the server says about an INSERT; see `conversation.py`.
+# them. On MariaDB, the group_concat_max_len is for ids that come back in a JSON array.
 SETTINGS = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1",
-    "SET SESSION group_concat_max_len = 1048576, lc_messages = 'en_US'",
+    "SET SESSION group_concat_max_len = 1048576",
 )
 # MariaDB turns long lists into joins from this length on; 0 is never.
 MARIADB_SETTINGS = ("SET SESSION in_predicate_conversion_threshold = 0",)
@@ -47,6 +45,7 @@ LONGEST_LOCK_WAIT = 8
 class MariadbConnection(pymysql.Connection):
     """A connection of a pool."""
 
+    _result: Any
     idle_since: float
     facts: ServerFacts
     lock_seconds: int
@@ -69,15 +68,17 @@ class MariadbConnection(pymysql.Connection):
         )
 
     def _create_ssl_ctx(self, sslp: Any) -> Any:  # noqa: ARG002
-        # The driver would load the certificates of the system for each connection.
+        # The driver would load the certificates of the system for each connection, which takes
+        # longer than all the rest of connecting.
         return self._context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     def send(self, statements: Sequence[str]) -> list[Reply]:
         """Send statements in one packet, and return the reply to each."""
-        self.send_only(";".join(statements))
-        replies = [self.receive()]
-        while self._result is not None and self._result.has_next:
-            replies.append(self.receive())
+        self.query(";".join(statements))
+        replies = [reply_of_result(self._result)]
+        while self._result.has_next:
+            self.next_result()
+            replies.append(reply_of_result(self._result))
         return replies
 
     def send_only(self, statement: str) -> None:
@@ -86,17 +87,8 @@ class MariadbConnection(pymysql.Connection):
 
     def receive(self) -> Reply:
         """Wait for the reply to the statement that was sent last."""
-        self._read_query_result()
+        self.next_result()
         return reply_of_result(self._result)
-
-    def _read_query_result(self, unbuffered: bool = False) -> int:  # noqa: ARG002, FBT001, FBT002
-        self._result = None
-        result = QuickResult(self)
-        result.read()
-        self._result = result
-        if result.server_status is not None:
-            self.server_status = result.server_status
-        return result.affected_rows or 0
 
     def lift_limits(self) -> None:
         """Let replies take as long as the watchdog allows, now that the connection is open."""

@@ -4,14 +4,14 @@ Each command of an operation becomes a generator of packets, which are lists of 
 session sends a packet in one round trip and answers with one reply for each statement.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from math import inf
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
 from duequeue.errors import PayloadTooLarge
 from duequeue.port.store import Steps
-from duequeue.stores.sql.catalogue import WITH_HISTORY, queries_that
+from duequeue.stores.sql.catalogue import queries_that
 from duequeue.stores.sql.commands import (
     Begin,
     Command,
@@ -27,6 +27,7 @@ from duequeue.stores.sql.mariadb.replies import Reply
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
     PreparedQuery,
+    Statement,
     literals,
     prepared,
     rendered,
@@ -48,11 +49,9 @@ UNDONE_BY = queries_that("undone by", "mariadb")
 LOOK_FIRST = queries_that("looks first", "mariadb")
 LOCK_FIRST = queries_that("locks first", "mariadb")
 FIRST_IS_ENOUGH = queries_that("first is enough", "mariadb")
-COUNT_ONE = queries_that("counts one", "mariadb")
-# An offer of this many messages first only inserts. If all are new, which the server says in these
-# words, nothing else has to be sent or read. Otherwise the rest takes a round trip of its own.
+# An offer of this many messages first only inserts. If all are new, which the server says, nothing
+# else has to be sent or read. Otherwise the rest takes a round trip of its own.
 MANY_OFFERED = 200
-NO_DUPLICATES = b"Duplicates: 0 "
 
 
 class Conversation:
@@ -81,8 +80,9 @@ class Conversation:
         # How long the connection waits for locks now; it is kept between operations.
         self.lock_seconds = facts.lock_seconds if lock_seconds is None else lock_seconds
         self._wants_transaction = False
-        self._in_transaction = False
-        self._left_behind: str | None = None
+        # Unless these are false, the operation has to be finished.
+        self.in_transaction = False
+        self.left_behind: str | None = None
 
     def perform(self, command: Any) -> Packets[object]:
         """Carry out one command; return its rows, or the number of rows that it touched."""
@@ -104,17 +104,17 @@ class Conversation:
 
     def finish(self) -> Packets[None]:
         """Commit what is not committed yet, and leave nothing behind on the connection."""
-        ends = ["COMMIT"] if self._in_transaction else []
-        if self._left_behind is not None:
-            ends.append(self._left_behind)
-        self._in_transaction, self._left_behind = False, None
+        ends = ["COMMIT"] if self.in_transaction else []
+        if self.left_behind is not None:
+            ends.append(self.left_behind)
+        self.in_transaction, self.left_behind = False, None
         if ends:
             yield ends
 
     def give_up(self) -> Packets[None]:
         """Roll back; after an error it is not known whether the server has done so."""
-        left_behind = [] if self._left_behind is None else [self._left_behind]
-        self._in_transaction, self._left_behind = False, None
+        left_behind = [] if self.left_behind is None else [self.left_behind]
+        self.in_transaction, self.left_behind = False, None
         yield ["ROLLBACK", *left_behind]
 
     def _perform_all(self, steps: Steps[object]) -> Packets[object]:
@@ -132,8 +132,7 @@ class Conversation:
             return done.value
 
     def _prepared(self, name: str, *, reads_again: bool = False) -> PreparedQuery:
-        is_mysql, joins_ids = self._facts.is_mysql, not self._borrowed
-        return prepared(name, is_mysql=is_mysql, joins_ids=joins_ids, reads_again=reads_again)
+        return prepared(name, is_mysql=self._facts.is_mysql, reads_again=reads_again)
 
     def _query(self, command: Query | Execute) -> Packets[object]:
         query = self._prepared(command.name)
@@ -144,7 +143,7 @@ class Conversation:
             return touched if isinstance(command, Execute) else found
         if command.name in UNDONE_BY:
             (undoing,) = self._prepared(UNDONE_BY[command.name]).first
-            self._left_behind = undoing.text
+            self.left_behind = undoing.text
         if isinstance(command, Execute):
             return replies[-1].touched
         return _rows(replies)
@@ -168,46 +167,39 @@ class Conversation:
 
     def _query_each(self, command: QueryEach) -> Packets[list[Row]]:
         query = self._prepared(command.name)
-        if command.name in FIRST_IS_ENOUGH and self._counts():
-            if len(command.each) >= MANY_OFFERED:
-                return (yield from self._offer_many(command))
-            if len(command.each) == 1 and not command.name.endswith(WITH_HISTORY):
-                return (yield from self._offer_one(command))
-        counts = command.name in COUNT_ONE and not command.name.endswith(WITH_HISTORY)
-        if counts and len(command.each) == 1:
-            return (yield from self._remove_one(command, query))
+        # All drivers count deleted rows alike, but a caller's may count rows that are only found.
+        counts = not self._borrowed and not self._locks_first
+        if len(command.each) == 1 and (query.deletes_alone or (counts and query.alone)):
+            return (yield from self._query_one(query, command))
+        if counts and command.name in FIRST_IS_ENOUGH and len(command.each) >= MANY_OFFERED:
+            return (yield from self._offer_many(command))
         if not query.then:
             (rows,) = yield from self._query_in_turn([command])
             return rows
         common = literals(command.parameters, query)
-        replies = yield from self._send(self._chunks(query, common, command), ends=False)
+        replies = yield from self._send(self._chunks(query.first, common, command), ends=False)
         found, _ = yield from self._then(query, replies, common)
         return found
 
-    def _counts(self) -> bool:
-        """Return whether touched rows may be counted, because not all drivers count alike."""
-        return not self._borrowed and not self._locks_first
+    def _query_one(self, query: PreparedQuery, command: QueryEach) -> Packets[list[Row]]:
+        """Insert or delete one message; a new one counts as one touched row, an updated one as two.
 
-    def _offer_one(self, command: QueryEach) -> Packets[list[Row]]:
-        """Insert a message; a new one counts as one touched row, and an updated one as two."""
-        query = self._prepared(command.name, reads_again=True)
-        insert = query._replace(first=query.first[:1])
-        texts = self._chunks(insert, literals(command.parameters, query), command)
+        Return what identifies the message, which is the first of its parameters, and whether one
+        row was touched.
+        """
+        common = literals(command.parameters, query)
+        texts = rendered_each(query.alone, common, command.columns, command.each)
         (reply,) = yield from self._send(texts, waits=self._wait_of(command))
-        key = command.each[0][command.columns.index("key")]
-        return [(key, reply.touched == 1)] if reply.touched else []
+        return [(command.each[0][0], reply.touched == 1)] if reply.touched else []
 
     def _offer_many(self, command: QueryEach) -> Packets[list[Row]]:
         """Insert messages, and read what became of them only if some were there before."""
         query = self._prepared(command.name, reads_again=True)
-        texts = self._chunks(query, literals(command.parameters, query), command)
+        texts = self._chunks(query.first, literals(command.parameters, query), command)
         size = len(query.first)
-        inserts = texts[::size]
         wait = self._wait_of(command)
-        replies = yield from self._send(inserts, ends=False, waits=wait)
-        if sum(reply.touched for reply in replies) == len(command.each) and all(
-            map(_inserted_all, replies)
-        ):
+        replies = yield from self._send(texts[::size], ends=False, waits=wait)
+        if all(map(Reply.inserted_all, replies)):
             yield from self._end()
             key = command.columns.index("key")
             return [(row[key], True) for row in command.each]
@@ -215,16 +207,10 @@ class Conversation:
         replies = yield from self._send(rest, waits=wait)
         return [row for reply in replies for row in reply.rows or ()]
 
-    def _remove_one(self, command: QueryEach, query: PreparedQuery) -> Packets[list[Row]]:
-        """Delete one message; how many rows that touches says whether it was held."""
-        texts = self._chunks(query._replace(first=query.first[-1:]), {}, command)
-        (reply,) = yield from self._send(texts)
-        return [command.each[0][:1]] if reply.touched else []
-
     def _end(self) -> Packets[None]:
         """Commit, unless the operation goes on in the same transaction."""
         if not self._wants_transaction:
-            self._in_transaction = False
+            self.in_transaction = False
             yield ["COMMIT"]
 
     def _query_in_turn(self, commands: Sequence[QueryEach]) -> Packets[list[list[Row]]]:
@@ -235,9 +221,9 @@ class Conversation:
             common = literals(command.parameters, query)
             if self._locks_first and command.name in LOCK_FIRST:
                 locking = self._prepared(LOCK_FIRST[command.name])
-                texts += self._chunks(locking, common, command)
+                texts += self._chunks(locking.first, common, command)
             start = len(texts)
-            texts += self._chunks(query, common, command)
+            texts += self._chunks(query.first, common, command)
             places.append(range(start, len(texts), len(query.first)))
         replies = yield from self._send(texts, waits=self._wait_of(commands[0]))
         found = []
@@ -247,7 +233,7 @@ class Conversation:
         return found
 
     def _then(
-        self, query: PreparedQuery, replies: Sequence[Reply], common: dict[str, str]
+        self, query: PreparedQuery, replies: Sequence[Reply], common: dict[str, object]
     ) -> Packets[tuple[list[Row], int]]:
         """Send the statements that take the ids of what was found.
 
@@ -263,8 +249,8 @@ class Conversation:
                 found = ", ".join(ids[start : start + MOST_AT_ONCE])
                 texts += rendered(query.then, {**common, "found": found})
             touched = sum(reply.touched for reply in (yield from self._send(texts)))
-        elif self._in_transaction and not self._wants_transaction:
-            self._in_transaction = False
+        elif self.in_transaction and not self._wants_transaction:
+            self.in_transaction = False
             yield ["ROLLBACK"]
         return rows, touched
 
@@ -273,7 +259,7 @@ class Conversation:
     ) -> Packets[list[Reply]]:
         """Send statements; with `ends`, the transaction that they need ends with them."""
         before, after = list[str](), list[str]()
-        seconds, in_transaction = self.lock_seconds, self._in_transaction
+        seconds, in_transaction = self.lock_seconds, self.in_transaction
         if not self._borrowed:
             seconds = self._longest_wait() if waits is None else waits
             if seconds != self.lock_seconds:
@@ -285,39 +271,41 @@ class Conversation:
             if in_transaction and ends and not self._wants_transaction:
                 after.append("COMMIT")
         # A statement that is too long is refused here, before anything has changed.
-        packets = list(self._packets([*before, *texts, *after]))
-        self.lock_seconds, self._in_transaction = seconds, in_transaction
+        packets = [[*before, *texts, *after]]
+        if sum(map(len, packets[0])) + len(packets[0]) > self._most_bytes:
+            packets = list(self._packets(packets[0]))
+        self.lock_seconds, self.in_transaction = seconds, in_transaction
         replies = list[Reply]()
         for packet in packets:
             replies += yield packet
         if after:
-            self._in_transaction = False
+            self.in_transaction = False
         return replies[len(before) : len(before) + len(texts)]
 
     def _chunks(
-        self, query: PreparedQuery, common: dict[str, str], command: QueryEach
+        self, statements: Sequence[Statement], common: Mapping[str, object], command: QueryEach
     ) -> list[str]:
-        """Return the statements of a query for each chunk of its sets of parameters."""
+        """Return statements for each chunk of the sets of parameters of a command."""
         texts = list[str]()
         for start in range(0, len(command.each), MOST_AT_ONCE):
             chunk = command.each[start : start + MOST_AT_ONCE]
-            texts += self._fitting(query, common, command.columns, chunk)
+            texts += self._fitting(statements, common, command.columns, chunk)
         return texts
 
     def _fitting(
         self,
-        query: PreparedQuery,
-        common: dict[str, str],
+        statements: Sequence[Statement],
+        common: Mapping[str, object],
         columns: Sequence[str],
         each: Sequence[Row],
     ) -> list[str]:
         """Return the statements for a chunk; one that exceeds a packet is cut in half."""
-        texts = rendered_each(query, common, columns, each)
+        texts = rendered_each(statements, common, columns, each)
         if len(each) == 1 or max(map(len, texts)) <= self._most_bytes:
             return texts
         middle = len(each) // 2
         parts = (each[:middle], each[middle:])
-        return [text for part in parts for text in self._fitting(query, common, columns, part)]
+        return [text for part in parts for text in self._fitting(statements, common, columns, part)]
 
     def _packets(self, texts: Sequence[str]) -> Iterator[list[str]]:
         """Divide statements into packets that the server accepts."""
@@ -350,11 +338,6 @@ class Conversation:
         wait = min(max(min(round(left * SHARE_FOR_LOCKS), int(left)), 1), self._facts.lock_seconds)
         # A limit that is a little lower stays, because it takes a statement to change it.
         return self.lock_seconds if self.lock_seconds <= wait <= 2 * self.lock_seconds else wait
-
-
-def _inserted_all(reply: Reply) -> bool:
-    """Return whether an INSERT met no duplicates; about a single row the server says nothing."""
-    return NO_DUPLICATES in reply.info or (reply.touched == 1 and not reply.info)
 
 
 def _rows(replies: Sequence[Reply]) -> list[Row]:

@@ -1,15 +1,14 @@
 -- The queries of the store on MariaDB and MySQL. `:name` is a parameter; `now` is always given.
 -- A message whose lease ends at -62135596800000, the beginning of the year 1, is not leased, because
--- no clock is earlier.
--- A line that begins with `--h` belongs only to `…_with_history`.
+-- no clock is earlier. A line that begins with `--h` belongs only to `…_with_history`.
 --
 -- A query of several statements is one transaction and is sent in one packet. Its reply is the rows of
 -- the first statement that returns any. If a statement names `:found`, it is sent after the reply to
--- those before it, with the values of the reply's column `id`, and not at all if there are none.
+-- those before it, with the values of the reply's column `id`, and not at all if there are none. A JSON
+-- array of ids stands for a row of each.
 --
--- For the sets of parameters of a QueryEach, `:held` is the condition that a row is one of the given
--- leases, `:of_lease(name)` is the parameter of the lease with the row's id, and `{…}` is repeated for
--- each set, with commas between. `:mark` is a new random number.
+-- In a QueryEach, a parameter that differs between the sets is the list of its values, with commas between.
+-- What stands between `/* each */` and `/* end */` is repeated for each set. `:mark` is a new random number.
 --
 -- Every locking statement names its index. On a small table the server would otherwise prefer to
 -- read all rows, and so would wait for those that others have locked. For the same reason no list in
@@ -18,7 +17,7 @@
 --
 -- MySQL has no RETURNING, so an offer reads its rows again. On MariaDB, the first statement of an offer
 -- returns them instead. An offer of a single message or of many, which often needs only the number of
--- touched rows, does without RETURNING on both servers. On MariaDB, `new.column` becomes `VALUES(column)`, and `AS new` is left out.
+-- touched rows, does without RETURNING on both servers.
 
 -- name: add_kind
 -- Two processes may add the same kind at once; both then find it.
@@ -67,8 +66,10 @@ SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid';
 SELECT DATABASE() AS place;
 
 -- name: offer_messages
+-- on mysql: offer_messages_on_mysql
 -- locks first: lock_offered
 -- first is enough
+-- alone: first
 -- returning: `key`, IF(lease_token = :mark, updated_at IS NULL, NULL) AS created
 -- Assignments see what those before them have assigned. So the first one decides, by writing the mark
 -- into lease_token, and all others ask for the mark. No lease has this token, so the mark also ends a
@@ -80,10 +81,49 @@ INSERT INTO duequeue_message
         kind_id, `key`, payload, headers, due_at, asked_at, created_at, expires_at,
         replaced_attempts, lease_token
     )
-VALUES {(
+VALUES /* each */ (
     :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at,
     IF(:replace, NULL, 0), :mark
-)}
+) /* end */
+ON DUPLICATE KEY UPDATE
+    lease_token = IF(
+        VALUES(replaced_attempts) IS NULL AND (
+            duequeue_message.payload != VALUES(payload) OR duequeue_message.asked_at != VALUES(asked_at)
+            OR NOT duequeue_message.expires_at <=> VALUES(expires_at)
+        ),
+        VALUES(lease_token), duequeue_message.lease_token
+    ),
+--h     replaced_asked_at = IF(duequeue_message.lease_token = VALUES(lease_token), duequeue_message.asked_at, duequeue_message.replaced_asked_at),
+--h     replaced_attempts = IF(duequeue_message.lease_token = VALUES(lease_token), duequeue_message.attempt, duequeue_message.replaced_attempts),
+    payload = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(payload), duequeue_message.payload),
+    headers = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(headers), duequeue_message.headers),
+    due_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(due_at), duequeue_message.due_at),
+    asked_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(asked_at), duequeue_message.asked_at),
+    expires_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(expires_at), duequeue_message.expires_at),
+    attempt = IF(duequeue_message.lease_token = VALUES(lease_token), 0, duequeue_message.attempt),
+    updated_at = IF(duequeue_message.lease_token = VALUES(lease_token), VALUES(created_at), duequeue_message.updated_at),
+    leased_until = IF(duequeue_message.lease_token = VALUES(lease_token), -62135596800000, duequeue_message.leased_until);
+--h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
+--h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
+--h FROM duequeue_message FORCE INDEX (duequeue_message_key)
+--h WHERE
+--h     `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark
+--h     AND updated_at IS NOT NULL;
+SELECT `key`, updated_at IS NULL AS created
+FROM duequeue_message FORCE INDEX (duequeue_message_key)
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark;
+
+-- name: offer_messages_on_mysql
+-- This is offer_messages with a name for the new row, which MySQL has in the place of VALUES().
+INSERT INTO duequeue_message
+    (
+        kind_id, `key`, payload, headers, due_at, asked_at, created_at, expires_at,
+        replaced_attempts, lease_token
+    )
+VALUES /* each */ (
+    :kind_id, :key, :payload, :headers, :due_at, :due_at, :now, :expires_at,
+    IF(:replace, NULL, 0), :mark
+) /* end */
 AS new
 ON DUPLICATE KEY UPDATE
     lease_token = IF(
@@ -107,11 +147,11 @@ ON DUPLICATE KEY UPDATE
 --h SELECT kind_id, `key`, replaced_asked_at, :now, replaced_attempts, 'replaced'
 --h FROM duequeue_message FORCE INDEX (duequeue_message_key)
 --h WHERE
---h     `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark
+--h     `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark
 --h     AND updated_at IS NOT NULL;
 SELECT `key`, updated_at IS NULL AS created
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :mark;
 
 -- name: lock_offered
 -- After a deadlock, an offer first locks the rows of its keys in the order of their ids, as acks do.
@@ -119,7 +159,7 @@ WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :mark;
 SELECT COUNT(*) AS locked FROM (
     SELECT message.id FROM (
         SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-        WHERE `key` IN ({:key}) AND kind_id = :kind_id
+        WHERE `key` IN (:key) AND kind_id = :kind_id
         ORDER BY id LIMIT 1000
     ) AS wanted
     STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (PRIMARY) ON message.id = wanted.id
@@ -201,55 +241,62 @@ UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until, lease_t
 WHERE id IN (:found);
 
 -- name: remove_messages
--- counts one
+-- alone: last
 -- This acks, and it is the second half of a burial.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 --h INSERT INTO duequeue_history
 --h     (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
 --h SELECT
---h     kind_id, `key`, asked_at, :of_lease(delivered_at), :now, attempt, 'acked',
---h     :of_lease(handler_ms)
---h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+--h     kind_id, `key`, asked_at, ELT(FIELD(id, :id), :delivered_at), :now, attempt, 'acked',
+--h     ELT(FIELD(id, :id), :handler_ms)
+--h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: remove_expired
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now FOR UPDATE;
 --h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
---h SELECT kind_id, `key`, asked_at, :now, :of_lease(attempts), 'expired'
---h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held AND expires_at <= :now;
+--h SELECT kind_id, `key`, asked_at, :now, ELT(FIELD(id, :id), :attempts), 'expired'
+--h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
-WHERE :held AND expires_at <= :now;
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now;
 
 -- name: release_messages
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
-SET due_at = :of_lease(due_at), leased_until = -62135596800000, lease_token = 0
-WHERE :held;
+SET due_at = ELT(FIELD(id, :id), :due_at), leased_until = -62135596800000, lease_token = 0
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: give_back_messages
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 UPDATE duequeue_message FORCE INDEX (PRIMARY)
 SET leased_until = -62135596800000, lease_token = -MOD(lease_token, 5), attempt = attempt - 1
-WHERE :held;
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: extend_leases
 -- A lease must not end while its extension waits for an offer or for somebody else's lock, so rows
 -- that are locked are left out.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE SKIP LOCKED;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE SKIP LOCKED;
 UPDATE duequeue_message FORCE INDEX (PRIMARY) SET leased_until = :until WHERE id IN (:found);
 
 -- name: find_held
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: park_messages
 -- The rows stay locked, so that no offer changes one before the same transaction removes it. They are
 -- added in the order in which they are given.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 INSERT INTO duequeue_buried
     (kind_id, `key`, payload, headers, asked_at, attempts, reason, buried_at)
 SELECT
-    kind_id, `key`, payload, headers, asked_at, :of_lease(attempts), :of_lease(reason), :now
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held ORDER BY FIELD(id, {:id});
+    kind_id, `key`, payload, headers, asked_at, ELT(FIELD(id, :id), :attempts), ELT(FIELD(id, :id), :reason), :now
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) ORDER BY FIELD(id, :id);
 
 -- name: find_message
 -- This finds the live message and the newest burial in one statement, because between two statements
@@ -270,21 +317,22 @@ WHERE id = (
 -- name: write_responses
 -- The rows of the messages stay locked, so that exactly those that get a response are removed by the same
 -- transaction. A response is either a payload or the reason why there is none.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 REPLACE INTO duequeue_response (kind_id, `key`, payload, reason, responded_at, expires_at)
-SELECT kind_id, `key`, :of_lease(payload), :of_lease(reason), :now, :of_lease(expires_at)
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
+SELECT kind_id, `key`, ELT(FIELD(id, :id), :payload), ELT(FIELD(id, :id), :reason), :now, ELT(FIELD(id, :id), :expires_at)
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: refuse_messages
 -- This is write_responses for messages that are dropped by their keys. They get a token that no lease has,
 -- by which drop_message finds them. If there is none, nothing is locked, so somebody may offer the key
 -- before the next statement, and that message stays.
 UPDATE duequeue_message FORCE INDEX (duequeue_message_key) SET lease_token = :token
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+WHERE `key` IN (:key) AND kind_id = :kind_id;
 REPLACE INTO duequeue_response (kind_id, `key`, reason, responded_at, expires_at)
 SELECT kind_id, `key`, :reason, :now, :expires_at
 FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: find_response
 -- A message in the queue comes first, because then every response is to an earlier one.
@@ -298,7 +346,7 @@ WHERE `key` = :key AND kind_id = :kind_id AND expires_at > :now;
 
 -- name: forget_old_responses
 DELETE old FROM duequeue_response AS old FORCE INDEX (PRIMARY)
-WHERE id IN ({:id}) AND kind_id = :kind_id AND `key` IN ({:key});
+WHERE id IN (:id) AND kind_id = :kind_id AND `key` IN (:key);
 
 -- name: forget_batch_responses
 -- This is forget_old_responses for a micro-batch of Spark, whose messages this transaction has leased.
@@ -332,10 +380,6 @@ ORDER BY expires_at LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 DELETE response FROM duequeue_response AS response FORCE INDEX (PRIMARY)
 WHERE id IN (:found) AND kind_id = :kind_id;
-
--- name: notify_answered
--- Nothing is sent, because the others find what a caller commits at their regular looks.
-SELECT {:note};
 
 -- name: list_messages
 -- This walks over the index of due times, and compares the prefix of each message.
@@ -388,14 +432,14 @@ WHERE `key` = :key AND kind_id = :kind_id AND (expires_at IS NULL OR expires_at 
 -- name: drop_message
 -- This deletes what refuse_messages has given the token.
 SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :token
 FOR UPDATE;
 --h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
 --h SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
 --h FROM duequeue_message FORCE INDEX (duequeue_message_key)
---h WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
+--h WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :token;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id AND lease_token = :token;
+WHERE `key` IN (:key) AND kind_id = :kind_id AND lease_token = :token;
 
 -- name: drop_messages
 -- With a history, messages that are offered meanwhile stay, since only those that were locked have the mark.
@@ -498,17 +542,17 @@ FOR UPDATE SKIP LOCKED;
 INSERT INTO duequeue_message
     (kind_id, `key`, payload, headers, due_at, asked_at, created_at, lease_token)
 SELECT kind_id, `key`, payload, headers, :due_at, :due_at, :now, :mark
-FROM duequeue_buried FORCE INDEX (PRIMARY) WHERE id IN ({:id}) ORDER BY FIELD(id, {:id})
+FROM duequeue_buried FORCE INDEX (PRIMARY) WHERE id IN (:id) ORDER BY FIELD(id, :id)
 ON DUPLICATE KEY UPDATE duequeue_message.kind_id = duequeue_message.kind_id;
 SELECT buried.id, buried.`key`
 FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN duequeue_message AS message FORCE INDEX (duequeue_message_key)
     ON message.`key` = buried.`key` AND message.kind_id = buried.kind_id
-WHERE buried.id IN ({:id}) AND message.lease_token = :mark;
+WHERE buried.id IN (:id) AND message.lease_token = :mark;
 
 -- name: forget_burials
 DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
-WHERE id IN ({:id}) AND kind_id > 0;
+WHERE id IN (:id) AND kind_id > 0;
 
 -- name: delete_buried
 DELETE buried FROM duequeue_buried AS buried FORCE INDEX (PRIMARY)
@@ -580,24 +624,24 @@ FOR UPDATE;
 
 -- name: remove_tick_messages
 --h SELECT id FROM duequeue_message FORCE INDEX (duequeue_message_key)
---h WHERE `key` IN ({:key}) AND kind_id = :kind_id
+--h WHERE `key` IN (:key) AND kind_id = :kind_id
 --h FOR UPDATE;
 --h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
 --h SELECT kind_id, `key`, asked_at, :now, attempt, 'dropped'
 --h FROM duequeue_message FORCE INDEX (duequeue_message_key)
---h WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+--h WHERE `key` IN (:key) AND kind_id = :kind_id;
 DELETE message FROM duequeue_message AS message FORCE INDEX (duequeue_message_key)
-WHERE `key` IN ({:key}) AND kind_id = :kind_id;
+WHERE `key` IN (:key) AND kind_id = :kind_id;
 
 -- name: remove_ticks
 DELETE tick FROM duequeue_tick AS tick FORCE INDEX (PRIMARY)
 WHERE
     kind_id = :kind_id AND prefix = :prefix
-    AND (config_hash, tick_at) IN ({(:config_hash, :tick_at)});
+    AND (config_hash, tick_at) IN (/* each */ (:config_hash, :tick_at) /* end */);
 
 -- name: remember_ticks
 INSERT INTO duequeue_tick (kind_id, prefix, config_hash, tick_at, `key`)
-VALUES {(:kind_id, :prefix, :config_hash, :tick_at, :key)}
+VALUES /* each */ (:kind_id, :prefix, :config_hash, :tick_at, :key) /* end */
 ON DUPLICATE KEY UPDATE tick_at = tick_at;
 
 -- name: release_tick
@@ -633,9 +677,9 @@ WHERE
 
 -- name: raise_forgotten
 INSERT INTO duequeue_forgotten_tick (kind_id, prefix, config_hash, forgotten_until)
-VALUES (:kind_id, :prefix, :config_hash, :forgotten_until) AS new
+VALUES (:kind_id, :prefix, :config_hash, :forgotten_until)
 ON DUPLICATE KEY UPDATE
-    forgotten_until = GREATEST(duequeue_forgotten_tick.forgotten_until, new.forgotten_until);
+    forgotten_until = GREATEST(forgotten_until, :forgotten_until);
 
 -- name: list_crons
 SELECT
@@ -665,14 +709,15 @@ ORDER BY cron.prefix;
 
 -- name: remove_parked_with_history
 -- This is the second half of a burial, which decides how many attempts count.
-SELECT id FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held FOR UPDATE;
+SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
 INSERT INTO duequeue_history
     (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
 SELECT
-    kind_id, `key`, asked_at, :of_lease(delivered_at), :now, :of_lease(attempts), 'buried',
-    :of_lease(handler_ms)
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE :held;
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE :held;
+    kind_id, `key`, asked_at, ELT(FIELD(id, :id), :delivered_at), :now, ELT(FIELD(id, :id), :attempts), 'buried',
+    ELT(FIELD(id, :id), :handler_ms)
+FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
 
 -- name: list_history
 SELECT id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms
@@ -739,12 +784,12 @@ ORDER BY partition_ordinal_position;
 -- The first of them takes the days for which it is too late to have a partition of their own.
 ALTER TABLE duequeue_history ADD PARTITION (
     PARTITION before_:first_number VALUES LESS THAN (:first_day),
-    {PARTITION day_:number VALUES LESS THAN (:bound)}
+    /* each */ PARTITION day_:number VALUES LESS THAN (:bound) /* end */
 );
 
 -- name: add_days
 ALTER TABLE duequeue_history ADD PARTITION (
-    {PARTITION day_:number VALUES LESS THAN (:bound)}
+    /* each */ PARTITION day_:number VALUES LESS THAN (:bound) /* end */
 );
 
 -- name: holds_other_kinds

@@ -1,5 +1,6 @@
 """What a server answers to a statement, read in one way from every driver."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +10,8 @@ from duequeue.stores.sql.commands import Row
 _TEXT_TYPES = frozenset({15, 249, 250, 251, 252, 253, 254})
 # This column holds the bytes of a caller. All other bytes are text in UTF-8.
 _BYTES = "payload"
-# The column of ids that are joined by commas. It is turned into one row for each id.
-JOINED_IDS = "joined_ids"
+# The column of many ids in a JSON array. It is turned into one row for each id.
+IDS = "ids"
 
 
 class Reply(NamedTuple):
@@ -24,40 +25,43 @@ class Reply(NamedTuple):
     columns: Sequence[str] = ()
     info: bytes = b""
 
+    def inserted_all(self) -> bool:
+        """Return whether an INSERT met no duplicates.
+
+        The server says something like `Records: 2  Duplicates: 0  Warnings: 0`, in any language.
+        It says nothing about a single row. Rows that stay as they are do not count as duplicates.
+        """
+        numbers = [int(word) for word in self.info.split() if word.isdigit()]
+        return numbers[:2] == [self.touched, 0] if numbers else self.touched == 1
+
 
 def reply_of_result(result: Any) -> Reply:
     """Return a reply from a driver's result."""
-    info = result.message
-    return reply_of(result.description, result.rows, result.affected_rows, info or b"")
+    if not result.description:
+        return Reply(None, result.affected_rows, (), result.message or b"")
+    return reply_of(result.description, result.rows, result.affected_rows)
 
 
-def reply_of(
-    description: Sequence[Any] | None, rows: Any, touched: int, info: bytes = b""
-) -> Reply:
+def reply_of(description: Sequence[Any] | None, rows: Any, touched: int) -> Reply:
     """Return a reply from what a driver's cursor says."""
     if not description:
-        return Reply(None, touched, (), info)
-    columns = [column[0] for column in description]
-    if columns == [JOINED_IDS]:
-        return Reply([(int(number),) for number in _texts(rows[0][0])], touched, ["id"])
-    texts = [
-        number
-        for number, column in enumerate(description)
-        if column[1] in _TEXT_TYPES and column[0] != _BYTES
-    ]
-    if not texts or not rows:
-        return Reply(list(rows), touched, columns)
-    return Reply([_decoded(row, texts) for row in rows], touched, columns)
+        return Reply(None, touched)
+    columns, texts = list[str](), list[int]()
+    for number, (name, kind, *_) in enumerate(description):
+        columns.append(name)
+        if kind in _TEXT_TYPES and name != _BYTES:
+            texts.append(number)
+    if columns == [IDS]:
+        return Reply([(number,) for number in json.loads(rows[0][0] or "[]")], touched, ["id"])
+    return Reply(_decoded(rows, texts) if texts else list(rows), touched, columns)
 
 
-def _texts(joined: bytes | str | None) -> list[str]:
-    text = joined.decode() if isinstance(joined, bytes) else joined
-    return text.split(",") if text else []
-
-
-def _decoded(row: Row, texts: Sequence[int]) -> Row:
-    values = list(row)
-    for number in texts:
-        if isinstance(values[number], bytes):
-            values[number] = values[number].decode()
-    return tuple(values)
+def _decoded(rows: Sequence[Row], texts: Sequence[int]) -> list[Row]:
+    found = []
+    for row in rows:
+        values = list(row)
+        for number in texts:
+            if isinstance(values[number], bytes):
+                values[number] = values[number].decode()
+        found.append(tuple(values))
+    return found

@@ -80,7 +80,8 @@ class MariadbSession:
         )
         try:
             result = drive(operation(), partial(_perform, connection, talk))
-            drive(talk.finish(), connection.send)
+            if talk.in_transaction or talk.left_behind:
+                drive(talk.finish(), connection.send)
         except BaseException as error:
             if leaves_it_usable(error) and connection.open:
                 with suppress(*DRIVER_ERRORS):  # the first error is the one to raise

@@ -85,7 +85,8 @@ class AsyncMariadbSession:
         )
         try:
             result = await drive_async(operation(), partial(_perform, connection, talk))
-            await drive_async(talk.finish(), connection.send)
+            if talk.in_transaction or talk.left_behind:
+                await drive_async(talk.finish(), connection.send)
         except BaseException as error:
             if leaves_it_usable(error) and connection.open:
                 with suppress(*DRIVER_ERRORS):  # the first error is the one to raise

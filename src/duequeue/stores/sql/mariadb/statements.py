@@ -13,98 +13,118 @@ from typing import Any, NamedTuple
 
 from duequeue.stores.sql.catalogue import WITH_HISTORY, catalogue, queries_that
 from duequeue.stores.sql.commands import Parameters, Row
-from duequeue.stores.sql.mariadb.replies import JOINED_IDS
 
 # Longer lists in an IN are turned into joins, which read the whole table.
 MOST_AT_ONCE = 500
 # Longer values are sent in base 64, which takes 1.33 characters for a byte instead of two.
 LONGEST_IN_HEX = 4096
 
-_ENDS = re.compile(r";\s*(?:\n|$)")
-_COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
-_REPEATED = re.compile(r"\{(.*?)\}", re.DOTALL)
-_OF_LEASE = re.compile(r":of_lease\(([a-z_]+)\)")
+# What stands between these is written once for each set of parameters.
+EACH, END = "/* each */ ", " /* end */"
+FOUND = "%(found)s"
+# The value of a column for the lease with the id of the row, and the condition that it has such a
+# lease. If all values of the column, or all tokens, are equal, something shorter says the same.
+OF_LEASE = "ELT(FIELD(id, %(id)s), %({name})s)"
+HELD = "(id, lease_token) IN (/* each */ (%(id)s, %(token)s) /* end */)"
+
 _PARAMETER = re.compile(r":([a-z_]+)")
-_NEW = re.compile(r"\bnew\.(\w+)")
-_ALIAS = re.compile(r"\s+AS new\b")
-_IDS_OF_HELD = re.compile(r"^SELECT id(?= FROM duequeue_message .* WHERE :held)", re.MULTILINE)
+_NAME = re.compile(r"%\((\w+)\)s")
 
 
 class Statement(NamedTuple):
-    """A statement with `%(name)s` for its parameters, and what of it is repeated."""
+    """A statement with `%(name)s` for its parameters, and `%(each)s` for what is repeated."""
 
     text: str
-    repeated: tuple[str, ...]
-    per_lease: tuple[str, ...]
+    names: tuple[str, ...]
+    of_lease: tuple[str, ...]
+    each: str = ""
+    names_in_each: tuple[str, ...] = ()
 
 
 class PreparedQuery(NamedTuple):
-    """The statements of a query, and those that need what the first ones have found."""
+    """The statements of a query, and those that need what the first ones have found.
+
+    For a single set of parameters, the statement in `alone`, if there is one, does the same, and
+    the number of rows that it touches says the rest.
+    """
 
     first: tuple[Statement, ...]
     then: tuple[Statement, ...]
+    alone: tuple[Statement, ...]
+    deletes_alone: bool
     uses_mark: bool
-    uses_held: bool
 
 
 @cache
-def prepared(
-    name: str, *, is_mysql: bool, joins_ids: bool = False, reads_again: bool = False
-) -> PreparedQuery:
+def prepared(name: str, *, is_mysql: bool, reads_again: bool = False) -> PreparedQuery:
     """Return a query as a server takes it.
 
-    With `reads_again`, and always on MySQL, a second statement does what RETURNING does. With
-    `joins_ids`, the ids of held messages come back in one row, since each row takes a driver
-    some microseconds. A caller's connection may not have the setting that this needs.
+    With `reads_again`, and always on MySQL, a second statement does what RETURNING does.
     """
-    texts = catalogue("mariadb")
-    text = texts[name]
-    returned = queries_that("returning", "mariadb").get(name)
-    if returned and not (is_mysql or reads_again or name.endswith(WITH_HISTORY)):
-        text = f"{split(text)[0]}\nRETURNING {returned}"
-    if not is_mysql:
-        text = _NEW.sub(r"VALUES(\1)", _ALIAS.sub("", text))
-    if joins_ids:
-        text = _IDS_OF_HELD.sub(f"SELECT GROUP_CONCAT(id) AS {JOINED_IDS}", text)
-    parts = [_statement(part) for part in split(text)]
-    first = tuple(part for part in parts if "%(found)s" not in part.text)
-    return PreparedQuery(first, tuple(parts[len(first) :]), ":mark" in text, ":held" in text)
+    has_history, text = name.endswith(WITH_HISTORY), catalogue("mariadb")[name]
+    if is_mysql and (other := queries_that("on mysql", "mariadb").get(name)):
+        text = catalogue("mariadb")[other + (WITH_HISTORY if has_history else "")]
+    parts = split(text)
+    statements = [_statement(part) for part in parts]
+    place = None if has_history else queries_that("alone", "mariadb").get(name)
+    alone = {"first": statements[:1], "last": statements[-1:]}.get(place or "", [])
+    returned = None if has_history else queries_that("returning", "mariadb").get(name)
+    if returned and not (is_mysql or reads_again):
+        statements = [_statement(f"{parts[0]}\nRETURNING {returned}")]
+    first = tuple(each for each in statements if FOUND not in each.text)
+    then = tuple(statements[len(first) :])
+    return PreparedQuery(first, then, tuple(alone), place == "last", ":mark" in text)
 
 
 def split(script: str) -> list[str]:
     """Return the statements of a script, without comments."""
-    return [part for part in _ENDS.split(_COMMENT.sub("", script).strip()) if part]
+    lines = [line for line in script.splitlines() if not line.lstrip().startswith("--")]
+    return [part.strip() for part in "\n".join([*lines, ""]).split(";\n") if part.strip()]
 
 
-def rendered(statements: Sequence[Statement], parameters: Mapping[str, str]) -> list[str]:
+def rendered(statements: Sequence[Statement], parameters: Mapping[str, object]) -> list[str]:
     """Write parameters, which are given as literals, into statements."""
     return [statement.text % parameters for statement in statements]
 
 
 def rendered_each(
-    query: PreparedQuery, common: Mapping[str, str], columns: Sequence[str], each: Sequence[Row]
+    statements: Sequence[Statement],
+    common: Mapping[str, object],
+    columns: Sequence[str],
+    each: Sequence[Row],
 ) -> list[str]:
-    """Write the parameters of a chunk of a QueryEach into the first statements."""
-    values = dict(zip(columns, map(_literals, zip(*each, strict=True)), strict=True))
-    parameters = dict(common)
-    if query.uses_held:
-        parameters["held"] = _held(values["id"], values["token"])
-    for statement in query.first:
-        for name in statement.per_lease:
-            parameters[f"of_{name}"] = _of_lease(values["id"], values[name])
-    texts = []
-    for statement in query.first:
-        for number, body in enumerate(statement.repeated):
-            parameters[f"each_{number}"] = _repeat(body, parameters, values)
-        texts.append(statement.text % parameters)
+    """Write the parameters of a chunk of a QueryEach into statements; a column is a list."""
+    values, lists, texts = _literals(columns, each), dict(common), list[str]()
+    if any("held" in statement.names for statement in statements):
+        lists["held"] = _held(values["id"], values["token"])
+    for statement in statements:
+        for name in statement.names:
+            if name in values and name not in lists:
+                lists[name] = ", ".join(values[name])
+        for name in statement.of_lease:
+            if len(set(values[name])) == 1:
+                lists[f"of_{name}"] = values[name][0]
+            else:
+                lists[f"of_{name}"] = OF_LEASE.format(name=name) % lists
+        if not statement.each:
+            texts.append(statement.text % lists)
+            continue
+        # A column becomes `%s`, and the literals are free of percent signs.
+        repeated = statement.each % {**common, **dict.fromkeys(values, "%s")}
+        names = filter(values.__contains__, statement.names_in_each)
+        rows = zip(*map(values.__getitem__, names), strict=True)
+        texts.append(statement.text % {**lists, "each": ", ".join(map(repeated.__mod__, rows))})
     return texts
 
 
-def literals(parameters: Parameters, query: PreparedQuery) -> dict[str, str]:
+def literals(parameters: Parameters, query: PreparedQuery) -> dict[str, object]:
     """Return parameters as literals, with a new mark if the query needs one."""
-    found = {name: literal(value) for name, value in parameters.items()}
+    found = dict[str, object](parameters)
+    for name, value in parameters.items():
+        if type(value) is not int:
+            found[name] = "NULL" if value is None else literal(value)
     if query.uses_mark:
-        found["mark"] = str(secrets.randbits(62) + 1)  # drawn as the tokens of leases are
+        found["mark"] = secrets.randbits(62) + 1  # drawn as the tokens of leases are
     return found
 
 
@@ -122,50 +142,39 @@ def literal(value: Any) -> str:
 
 
 def _statement(text: str) -> Statement:
-    repeated = tuple(_with_places(body) for body in _REPEATED.findall(text))
-    numbers = iter(range(len(repeated)))
-    text = _REPEATED.sub(lambda _: f":each_{next(numbers)}", text.replace("%", "%%"))
-    per_lease = tuple(_OF_LEASE.findall(text))
-    text = _OF_LEASE.sub(r":of_\1", text)
-    return Statement(re.sub(r":([a-z_0-9]+)", r"%(\1)s", text), repeated, per_lease)
-
-
-def _with_places(text: str) -> str:
-    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
-
-
-def _literals(values: Sequence[Any]) -> Sequence[str]:
-    """Return a column as literals; many columns have the same value in all rows."""
-    if values.count(values[0]) == len(values):
-        return [literal(values[0])] * len(values)
-    return list(map(literal, values))
-
-
-@cache
-def _names_in(body: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"%\((\w+)\)s", body))
-
-
-def _repeat(body: str, common: Mapping[str, str], values: Mapping[str, Sequence[str]]) -> str:
-    """Write a text once for each row, with the common parameters put in only once."""
-    # A column becomes `%s`, and each literal below is free of percent signs.
-    names = [name for name in _names_in(body) if name in values]
-    pattern = body % {**common, **dict.fromkeys(values, "%s")}
-    return ", ".join([pattern % row for row in zip(*map(values.__getitem__, names), strict=True)])
+    """Return a statement with the placeholders of Python in it."""
+    text = _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
+    text = text.replace(HELD, "%(held)s")
+    before, begins, rest = text.partition(EACH)
+    each, _, after = rest.partition(END)
+    names = tuple(_NAME.findall(before + after))
+    of_lease = tuple(name for name in names if OF_LEASE.format(name=name) in text)
+    text = f"{before}%(each)s{after}" if begins else text
+    for name in of_lease:
+        text = text.replace(OF_LEASE.format(name=name), f"%(of_{name})s")
+    return Statement(text, names, of_lease, each, tuple(_NAME.findall(each)))
 
 
 def _held(ids: Sequence[str], tokens: Sequence[str]) -> str:
-    """Return the condition that a row is one of the given leases, by ids and tokens."""
     among = f"id IN ({', '.join(ids)})"
     if len(set(tokens)) == 1:
         return f"{among} AND lease_token = {tokens[0]}"
-    pairs = ", ".join([f"({id_}, {token})" for id_, token in zip(ids, tokens, strict=True)])
+    pairs = ", ".join(map("(%s, %s)".__mod__, zip(ids, tokens, strict=True)))
     return f"{among} AND (id, lease_token) IN ({pairs})"
 
 
-def _of_lease(ids: Sequence[str], values: Sequence[str]) -> str:
-    """Return the value of a column for the lease with the id of the current row."""
-    if len(set(values)) == 1:
-        return values[0]
-    cases = " ".join([f"WHEN {id_} THEN {value}" for id_, value in zip(ids, values, strict=True)])
-    return f"CASE id {cases} END"
+def _literals(columns: Sequence[str], each: Sequence[Row]) -> dict[str, list[str]]:
+    """Return columns as literals; most have values of one type."""
+    found = {}
+    for name, values in zip(columns, zip(*each, strict=True), strict=True):
+        kinds = set(map(type, values))
+        if kinds == {int}:
+            found[name] = list(map(str, values))
+        elif kinds == {bool}:
+            found[name] = list(map("01".__getitem__, values))
+        elif values.count(values[0]) == len(values):
+            text = "NULL" if values[0] is None else literal(values[0])
+            found[name] = [text] * len(values)
+        else:
+            found[name] = list(map(literal, values))
+    return found

@@ -176,10 +176,6 @@ WHERE id IN (
     ORDER BY expires_at LIMIT :limit
 );
 
--- name: notify_answered
--- Nothing needs to be sent, because every commit shows in data_version.
-SELECT :note;
-
 -- name: list_messages
 -- reads
 -- This walks over the index of due times. The prefix is compared in a way that no index serves.
