@@ -60,7 +60,7 @@ class QueueSettings:
             retry=self.retry,
             max_attempts=self.max_attempts,
             history=self.history,
-            retention=self.retention if self.history else None,
+            retention=self.retention,
         )
 
     async def open(self, name: str, codec: Codec[T]) -> "AsyncParts[T]":

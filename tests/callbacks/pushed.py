@@ -15,12 +15,11 @@ from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
-from duequeue.callbacks.records import QUEUE, Entry, Records
+from duequeue.callbacks.records import Entry, Records, open_records
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.contract.stage import until
 from duequeue.parts import QueueSettings
-from duequeue.payloads.stored_bytes import StoredBytes
 from duequeue.queue_async import AsyncQueue
 from tests.callbacks.movable_loop import ClockOfLoop, MovableLoop, let_pass
 from tests.fixtures.watched import Watch
@@ -51,7 +50,7 @@ class Pushing:
     def __init__(self, settings: QueueSettings, loop: asyncio.AbstractEventLoop) -> None:
         self.settings = settings
         self._loop = loop
-        self._opened = self.run(replace(settings, history=False).open(QUEUE, StoredBytes("json")))
+        self._opened = self.run(open_records(settings))
         self.records = Records(self._opened.queue, self._opened.context)
         self._pushes: list[Push] = []
         self._posters: list[Poster] = []

@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 async def open_records(settings: QueueSettings) -> AsyncParts[bytes]:
     """Open the queue in which a database keeps its endpoints."""
-    return await replace(settings, history=False).open(QUEUE, StoredBytes("json"))
+    return await replace(settings, history=False, retention=None).open(QUEUE, StoredBytes("json"))
 
 
 class Records:
