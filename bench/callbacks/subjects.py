@@ -14,7 +14,7 @@ import aiohttp
 import uvloop
 
 from duequeue import AsyncQueue, Message, SystemClock
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER, Endpoint
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
@@ -81,7 +81,7 @@ class CountingPoster(Poster):
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], timeout: timedelta | float
-    ) -> Answer:
+    ) -> CallAnswer:
         """Post, and count."""
         answer = await super().post(url, body, headers, timeout)
         self._count.end()

@@ -22,7 +22,7 @@ Q = TypeVar("Q", bound=Closable)
 R = TypeVar("R")
 
 
-class OpeningQueue(Generic[Q]):
+class AwaitableQueue(Generic[Q]):
     """A queue that is not open yet; `await` it, or use it in an `async with` block."""
 
     def __init__(

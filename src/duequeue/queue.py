@@ -62,7 +62,7 @@ from duequeue.opening import open_queue
 from duequeue.port.store import Backend, Session
 from duequeue.process.closing import Closing
 from duequeue.process.lifetime import Lifetime
-from duequeue.process.opened import Opened
+from duequeue.process.opened import OnlyOpened
 from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
@@ -73,7 +73,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Queue(Opened, Closing, Generic[T]):
+class Queue(OnlyOpened, Closing, Generic[T]):
     """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     Safe to share among threads. Close it, or use it in a `with` block.

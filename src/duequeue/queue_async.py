@@ -58,11 +58,11 @@ from duequeue.message import (
     Snapshot,
     State,
 )
-from duequeue.opening_async import OpeningQueue
+from duequeue.opening_async import AwaitableQueue
 from duequeue.port.store import AsyncSession, Backend
 from duequeue.process.closing import AsyncClosing
 from duequeue.process.loop_lifetime import LoopLifetime
-from duequeue.process.opened import Opened
+from duequeue.process.opened import OnlyOpened
 from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
@@ -73,7 +73,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class AsyncQueue(Opened, AsyncClosing, Generic[T]):
+class AsyncQueue(OnlyOpened, AsyncClosing, Generic[T]):
     """A delayed queue: you offer a message for an instant, and polls return it once that has come.
 
     It has the names of `Queue`, awaited. Safe to share among the tasks of one event loop. Close it,
@@ -103,13 +103,13 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
     @classmethod
     def open(
         cls, url: str, name: str, *, codec: Codec[P] | type[P], **options: Unpack[QueueOptions]
-    ) -> "OpeningQueue[AsyncQueue[P]]": ...
+    ) -> "AwaitableQueue[AsyncQueue[P]]": ...
 
     @overload
     @classmethod
     def open(
         cls, url: str, name: str, *, codec: None = None, **options: Unpack[QueueOptions]
-    ) -> "OpeningQueue[AsyncQueue[Any]]": ...
+    ) -> "AwaitableQueue[AsyncQueue[Any]]": ...
 
     @classmethod
     def open(  # noqa: PLR0913 - the options of a queue
@@ -128,12 +128,12 @@ class AsyncQueue(Opened, AsyncClosing, Generic[T]):
         retention: Retention | None = None,
         response_type: Codec[Any] | type[Any] | None = None,
         token: str | None = None,
-    ) -> "OpeningQueue[AsyncQueue[Any]]":
+    ) -> "AwaitableQueue[AsyncQueue[Any]]":
         """Open a queue in the store that the URL names, creating its tables if need be.
 
         Await this, or use it in an `async with` block.
         """
-        return OpeningQueue(
+        return AwaitableQueue(
             opening.checked(
                 backend_for(url, token),
                 name,

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from duequeue import ManualClock
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
-from duequeue.callbacks.records import Entry, Records, open_records
+from duequeue.callbacks.records import Records, StoredEndpoint, open_records
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.contract.stage import until
@@ -38,7 +38,7 @@ class FailingPoster(Poster):
         super().__init__(guard)
         self._failures = iter(failures)
 
-    async def post(self, *given: Any) -> Answer:
+    async def post(self, *given: Any) -> CallAnswer:
         for failure in self._failures:
             raise failure
         return await super().post(*given)
@@ -73,13 +73,15 @@ class Pushing:
         """Await something in the loop of the push processes."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
 
-    def define(self, url: str, identity: str = "shop", queue: str = "orders", **more: Any) -> Entry:
+    def define(
+        self, url: str, identity: str = "shop", queue: str = "orders", **more: Any
+    ) -> StoredEndpoint:
         """Define an endpoint."""
         endpoint = Endpoint(id=identity, queue=queue, url=url, **more).checked()
         self.run(self.records.put(endpoint, new_keys(SECRET)))
         return self.entry(identity)
 
-    def entry(self, identity: str = "shop") -> Entry:
+    def entry(self, identity: str = "shop") -> StoredEndpoint:
         """Return what is stored about an endpoint."""
         found = self.run(self.records.get(identity))
         assert found is not None

@@ -11,7 +11,7 @@ from duequeue.callbacks.answer import (
     LONGEST_DELAY,
     Aborted,
     Accepted,
-    Answer,
+    CallAnswer,
     Kept,
     SwitchedOff,
     TryLater,
@@ -25,33 +25,35 @@ NOW = to_millis(TODAY)
 
 def test_success_is_accepted_with_the_body_as_the_response() -> None:
     for status in (200, 201, 202, 204, 299):
-        answer = Answer(status, {"content-type": "application/json"}, b'{"a":1}')
+        answer = CallAnswer(status, {"content-type": "application/json"}, b'{"a":1}')
         assert meaning_of(answer, NOW) == Accepted(b'{"a":1}')
 
 
 def test_a_response_that_cannot_be_read_whole_is_none() -> None:
-    assert meaning_of(Answer(200, {}, b"x" * 9, is_complete=False), NOW) == Accepted(None)
-    assert meaning_of(Answer(200, {"content-encoding": "gzip"}, b"?"), NOW) == Accepted(None)
-    assert meaning_of(Answer(200, {"content-encoding": "identity"}, b"!"), NOW) == Accepted(b"!")
+    assert meaning_of(CallAnswer(200, {}, b"x" * 9, is_complete=False), NOW) == Accepted(None)
+    assert meaning_of(CallAnswer(200, {"content-encoding": "gzip"}, b"?"), NOW) == Accepted(None)
+    assert meaning_of(CallAnswer(200, {"content-encoding": "identity"}, b"!"), NOW) == Accepted(
+        b"!"
+    )
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("600", 600), ("10m", 600), (" 1.5s ", 1.5)])
 def test_a_receiver_keeps_a_message(text: str, seconds: float) -> None:
-    kept = meaning_of(Answer(202, {"duequeue-extend": text}), NOW)
+    kept = meaning_of(CallAnswer(202, {"duequeue-extend": text}), NOW)
     assert kept == Kept(timedelta(seconds=seconds))
-    assert meaning_of(Answer(200, {"duequeue-extend": text}), NOW) == Accepted(b"")
+    assert meaning_of(CallAnswer(200, {"duequeue-extend": text}), NOW) == Accepted(b"")
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-5", "999999999999d", "1e5", ""])
 def test_a_lease_that_is_not_a_duration_loses_no_message(text: str) -> None:
-    meaning = meaning_of(Answer(202, {"duequeue-extend": text}), NOW)
+    meaning = meaning_of(CallAnswer(202, {"duequeue-extend": text}), NOW)
     assert isinstance(meaning, TryLater)
     assert "duequeue-extend" in meaning.reason
 
 
 @pytest.mark.parametrize("status", [100, 301, 302, 307, 308, 400, 404, 422, 429, 500, 503, 599])
 def test_anything_else_is_tried_later(status: int) -> None:
-    meaning = meaning_of(Answer(status, {}, b"no  room\n"), NOW)
+    meaning = meaning_of(CallAnswer(status, {}, b"no  room\n"), NOW)
     assert isinstance(meaning, TryLater)
     assert meaning.delay is None
     assert meaning.reason.startswith(f"answered {status}")
@@ -60,7 +62,7 @@ def test_anything_else_is_tried_later(status: int) -> None:
 
 def test_a_redirect_is_named_and_not_followed() -> None:
     there = {"location": "http://169.254.169.254/\r\nlatest"}
-    assert meaning_of(Answer(302, there), NOW) == TryLater(
+    assert meaning_of(CallAnswer(302, there), NOW) == TryLater(
         "answered 302 Found, a redirect to http://169.254.169.254/ latest, which is not followed"
     )
 
@@ -69,7 +71,7 @@ def test_a_redirect_is_named_and_not_followed() -> None:
     ("status", "blamed"), [(400, False), (422, False), (404, True), (429, True), (500, True)]
 )
 def test_a_refusal_of_one_message_does_not_blame_the_endpoint(status: int, blamed: bool) -> None:
-    meaning = meaning_of(Answer(status, {}), NOW)
+    meaning = meaning_of(CallAnswer(status, {}), NOW)
     assert isinstance(meaning, TryLater)
     assert meaning.blames_endpoint is blamed
 
@@ -94,7 +96,7 @@ def test_a_refusal_of_one_message_does_not_blame_the_endpoint(status: int, blame
     ],
 )
 def test_retry_after_is_honoured_as_asked_up_to_a_day(text: str, seconds: float | None) -> None:
-    meaning = meaning_of(Answer(429, {"retry-after": text}), NOW)
+    meaning = meaning_of(CallAnswer(429, {"retry-after": text}), NOW)
     assert isinstance(meaning, TryLater)
     assert meaning.delay == (None if seconds is None else timedelta(seconds=seconds))
 
@@ -102,7 +104,7 @@ def test_retry_after_is_honoured_as_asked_up_to_a_day(text: str, seconds: float 
 @given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2100, 1, 1)))  # noqa: DTZ001
 def test_every_date_is_read(date: datetime) -> None:
     later = date.replace(microsecond=0, tzinfo=UTC)
-    answer = Answer(429, {"retry-after": format_datetime(later, usegmt=True)})
+    answer = CallAnswer(429, {"retry-after": format_datetime(later, usegmt=True)})
     meaning = meaning_of(answer, NOW)
     assert isinstance(meaning, TryLater)
     assert meaning.delay == (min(later - TODAY, LONGEST_DELAY) if later > TODAY else None)
@@ -121,39 +123,39 @@ def test_no_answer_is_an_error(
         "webhook-delivery": delivery,
         "location": extend,
     }
-    meaning = meaning_of(Answer(status, headers, body), NOW)
+    meaning = meaning_of(CallAnswer(status, headers, body), NOW)
     if not isinstance(meaning, Accepted | Kept):
         assert meaning.reason.isprintable()
         assert 0 < len(meaning.reason) < 400
 
 
 def test_the_endpoint_is_switched_off() -> None:
-    assert meaning_of(Answer(410, {}, b"moved out"), NOW) == SwitchedOff(
+    assert meaning_of(CallAnswer(410, {}, b"moved out"), NOW) == SwitchedOff(
         "answered 410 Gone: moved out"
     )
     off = {"webhook-delivery": " Disable"}
-    assert meaning_of(Answer(500, off), NOW) == SwitchedOff(
+    assert meaning_of(CallAnswer(500, off), NOW) == SwitchedOff(
         "answered 500 Internal Server Error with webhook-delivery: disable"
     )
-    assert meaning_of(Answer(200, off, b"1"), NOW) == SwitchedOff(
+    assert meaning_of(CallAnswer(200, off, b"1"), NOW) == SwitchedOff(
         "answered 200 OK with webhook-delivery: disable", Accepted(b"1")
     )
 
 
 def test_a_message_is_aborted_unless_it_was_accepted() -> None:
     abort = {"webhook-delivery": "abort-message"}
-    assert meaning_of(Answer(422, abort, b"no such order"), NOW) == Aborted(
+    assert meaning_of(CallAnswer(422, abort, b"no such order"), NOW) == Aborted(
         "answered 422 Unprocessable Entity: no such order (webhook-delivery: abort-message)"
     )
-    assert meaning_of(Answer(200, abort), NOW) == Accepted(b"")
+    assert meaning_of(CallAnswer(200, abort), NOW) == Accepted(b"")
 
 
 def test_the_reason_is_short_and_without_control_characters() -> None:
-    meaning = meaning_of(Answer(500, {}, b"\x1b[31mred\x00\r\n" + b"long " * 500), NOW)
+    meaning = meaning_of(CallAnswer(500, {}, b"\x1b[31mred\x00\r\n" + b"long " * 500), NOW)
     assert isinstance(meaning, TryLater)
     assert meaning.reason.isprintable()
     assert len(meaning.reason) < 300
-    assert meaning_of(Answer(500, {}, b"\xff\xfe binary"), NOW) == TryLater(
+    assert meaning_of(CallAnswer(500, {}, b"\xff\xfe binary"), NOW) == TryLater(
         "answered 500 Internal Server Error"
     )
-    assert meaning_of(Answer(599, {}, "né".encode()[:2]), NOW) == TryLater("answered 599: n")
+    assert meaning_of(CallAnswer(599, {}, "né".encode()[:2]), NOW) == TryLater("answered 599: n")

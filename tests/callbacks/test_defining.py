@@ -4,7 +4,7 @@ import pytest
 
 from duequeue.callbacks.defining import Defined
 from duequeue.callbacks.endpoint import Endpoint
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 
@@ -12,7 +12,7 @@ from duequeue.callbacks.signing_keys import new_keys
 def test_a_new_secret_is_not_shown_by_accident() -> None:
     secret = new_secret()
     endpoint = Endpoint(id="shop", queue="orders", url="https://shop.example.com")
-    made = Defined(Entry(endpoint, new_keys(secret)), secret)
+    made = Defined(StoredEndpoint(endpoint, new_keys(secret)), secret)
     assert made.new_secret == secret
     for shown in (repr(made), str(made), f"{[made]}"):
         assert "shop" in shown

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from duequeue.callbacks.answer import Accepted, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.lane import Lane
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.signing import new_secret
 from duequeue.callbacks.signing_keys import new_keys
 
@@ -18,7 +18,7 @@ PAUSE = 30_000
 
 def lane() -> Lane:
     endpoint = Endpoint(id="shop", queue="orders", url="https://shop.example.com")
-    return Lane(Entry(endpoint, new_keys(new_secret())), START)
+    return Lane(StoredEndpoint(endpoint, new_keys(new_secret())), START)
 
 
 def call(lane: Lane, meaning: Meaning, now: int) -> None:

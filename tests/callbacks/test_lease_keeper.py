@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from duequeue import ManualClock
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.queue_push import QueuePush
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.callbacks.slots import Slots
 from duequeue.drive.actions import Run
@@ -72,11 +72,11 @@ class HangingPoster:
         self.called, self.go_on = asyncio.Event(), asyncio.Event()
         self.keys: list[str] = []
 
-    async def post(self, _: str, __: bytes, headers: Mapping[str, str], ___: object) -> Answer:
+    async def post(self, _: str, __: bytes, headers: Mapping[str, str], ___: object) -> CallAnswer:
         self.keys.append(headers["duequeue-key"])
         self.called.set()
         await self.go_on.wait()
-        return Answer(200, {}, b"")
+        return CallAnswer(200, {}, b"")
 
 
 async def no_look() -> None:
@@ -99,7 +99,7 @@ def test_a_message_leased_while_the_timeout_becomes_longer_gets_the_longer_lease
         await opened.queue.offer("0", b"1")
         poster: Any = HangingPoster()
         endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/", timeout=30_000)
-        entry, slots = Entry(endpoint, new_keys(SECRET)), Slots(1)
+        entry, slots = StoredEndpoint(endpoint, new_keys(SECRET)), Slots(1)
         push = QueuePush(opened, poster, slots, [entry], look=no_look, on_change=lambda _: None)
         await began.wait()
         push.update([entry._replace(endpoint=replace(endpoint, timeout=600_000))])
@@ -129,7 +129,7 @@ def test_a_lease_that_is_lost_before_its_call_begins_holds_up_no_other_call() ->
         original, opened.perform = opened.perform, perform
         poster: Any = HangingPoster()
         endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/")
-        entry, slots = Entry(endpoint, new_keys(SECRET)), Slots(1)
+        entry, slots = StoredEndpoint(endpoint, new_keys(SECRET)), Slots(1)
         for key in ("0", "1"):
             await opened.queue.offer(key, b"1")
         push = QueuePush(opened, poster, slots, [entry], look=no_look, on_change=lambda _: None)

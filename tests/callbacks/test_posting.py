@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.posting import MOST_BYTES, CallFailed, Poster
 from tests.callbacks import receiver as hostile
@@ -39,10 +39,10 @@ def posted(
     headers: Mapping[str, str] = JSON,
     timeout: timedelta | float = LONG,
     **options: Any,
-) -> Answer:
+) -> CallAnswer:
     """Make one call."""
 
-    async def call(poster: Poster) -> Answer:
+    async def call(poster: Poster) -> CallAnswer:
         return await poster.post(url, body, headers, timeout)
 
     return with_poster(call, **options)
@@ -70,7 +70,7 @@ def failure(url: str, timeout: timedelta = LONG, **options: Any) -> str:
 def test_a_call_as_it_arrives(receiver: Receiver) -> None:
     url = receiver.will("/orders?a=%2Fb", replies(201, b"[1]", {"X-Two": "2"}))
     answer = posted(url, b'{"n":1}', {**JSON, "webhook-id": "msg_1"})
-    assert answer == Answer(201, {"content-length": "3", "x-two": "2"}, b"[1]")
+    assert answer == CallAnswer(201, {"content-length": "3", "x-two": "2"}, b"[1]")
     (call,) = receiver.calls
     assert (call.path, call.body) == ("/orders?a=%2Fb", b'{"n":1}')
     assert call.headers["webhook-id"] == "msg_1"
@@ -179,7 +179,7 @@ def test_connections_are_used_again(receiver: Receiver) -> None:
 def test_a_connection_with_an_unread_answer_is_not_used_again(receiver: Receiver) -> None:
     url = receiver.will("/", hostile.never_ends_its_body, replies(200, b"next"))
 
-    async def twice(poster: Poster) -> Answer:
+    async def twice(poster: Poster) -> CallAnswer:
         await poster.post(url, b"", {}, LONG)
         return await poster.post(url, b"", {}, LONG)
 
@@ -218,7 +218,7 @@ def test_a_cancelled_call_ends_its_connection(receiver: Receiver) -> None:
     released = threading.Event()
     url = receiver.will("/", waits_for(released, replies(200)), replies(200, b"second"))
 
-    async def call(poster: Poster) -> Answer:
+    async def call(poster: Poster) -> CallAnswer:
         first = asyncio.create_task(poster.post(url, b"", {}, LONG))
         await asyncio.to_thread(receiver.wait_for_calls, 1)
         first.cancel()

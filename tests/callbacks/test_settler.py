@@ -14,7 +14,7 @@ from duequeue import ManualClock
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lanes import Lanes
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.settler import Settler
 from duequeue.callbacks.signing_keys import new_keys
 from duequeue.drive.steps import drive_async
@@ -53,7 +53,7 @@ def test_a_single_endpoint_gets_no_more_than_may_wait(limit: str) -> None:
     async def check(opened: AsyncParts[bytes], _: ManualClock) -> None:
         endpoint = Endpoint(id="shop", queue="orders", url="http://127.0.0.1/")
         found, now = Lanes(**{limit: 2}), opened.context.now()
-        found.update([Entry(endpoint, new_keys(SECRET))], now)
+        found.update([StoredEndpoint(endpoint, new_keys(SECRET))], now)
         rooms = []
         messages = await leased(opened, 2)
         for message in messages:

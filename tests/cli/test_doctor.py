@@ -24,7 +24,7 @@ from duequeue.server.examining import examined
 from duequeue.server.limits import Limits
 from duequeue.server.metrics import Meter
 from duequeue.server.queues import Queues
-from duequeue.stores.http.connections import Connections
+from duequeue.stores.http.connections import ClientConnections
 from duequeue.stores.judging import judge_clock
 from duequeue.stores.redis.backend import RedisBackend
 from duequeue.stores.redis.connections import examining as redis
@@ -40,7 +40,7 @@ from tests.fixtures.redis_server import RedisServer
 from tests.server.served import served
 
 HOUR = timedelta(hours=1)
-HEALTHY = postgres.Server("18.1", 0, False, "on", "on", "on", 100, 5)
+HEALTHY = postgres.ExaminedPostgres("18.1", 0, False, "on", "on", "on", 100, 5)
 
 
 def about(ran: Ran, word: str) -> dict[str, Any]:
@@ -84,15 +84,17 @@ def test_a_try_that_fails_is_not_a_difference_of_the_clocks(
 ) -> None:
     clock = ManualClock(START)
     monkeypatch.setattr("duequeue.cli.verbs.doctor.now", clock.now)
-    post = Connections.post
+    post = ClientConnections.post
 
-    def post_after_an_outage(connections: Connections, path: str, body: bytes, *more: Any) -> Any:
+    def post_after_an_outage(
+        connections: ClientConnections, path: str, body: bytes, *more: Any
+    ) -> Any:
         if b"examine" in body and clock.now() == START:
             clock.advance(HOUR)
             raise StoreUnavailable("the server is away")
         return post(connections, path, body, *more)
 
-    monkeypatch.setattr(Connections, "post", post_after_an_outage)
+    monkeypatch.setattr(ClientConnections, "post", post_after_an_outage)
     with served(app_for(f"sqlite:///{tmp_path / 'q.db'}", clock=clock)) as server:
         ran = bare("doctor", "--url", server.url, "--json")
     assert clock.now() == START + HOUR
@@ -424,7 +426,7 @@ def test_swollen_indexes_are_judged() -> None:
     assert levels(postgres.judge_all_indexes([])) == [PROBLEM]
 
 
-SOUND = mariadb.Server(
+SOUND = mariadb.ExaminedMariaDB(
     "10.11.18-MariaDB",
     is_read_only=False,
     flush_log="1",

@@ -12,7 +12,7 @@ import pytest
 
 from duequeue import Queue, StoreUnavailable
 from duequeue.cli.worker.health import problem_of
-from duequeue.cli.worker.services import Service
+from duequeue.cli.worker.services import ServedHandler
 from duequeue.cli.worker.serving import RunningConsumers, running_consumers
 from duequeue.contract.stage import until
 from duequeue.process import contact
@@ -69,7 +69,7 @@ def test_a_lost_store_and_a_stopped_consumer_are_problems(monkeypatch: pytest.Mo
     with Queue.open("memory:health", "orders") as queue:
         opening = queue._opening  # noqa: SLF001 - as the worker finds it
         assert opening is not None
-        service = Service(lambda _: None, opening, queue, {})
+        service = ServedHandler(lambda _: None, opening, queue, {})
         reached = contact_with(opening.backend.place, opening.backend.address)
         with running_consumers([service], lambda _: None) as consumers:
             problem = partial(problem_of, consumers, [service])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.signing import new_secret, parse_secret, public_key, signature
 from tests.fixtures.node import node, node_packages
@@ -69,7 +69,7 @@ def running(command: list[str], secret: str) -> Iterator[tuple[str, "subprocess.
 
 def called(
     url: str, *secrets: str, body: bytes, sent: bytes | None = None, signed: str | None = None
-) -> Answer:
+) -> CallAnswer:
     """Call a receiver, if need be with another body than the signed one, or another signature."""
     now = int(datetime.now(UTC).timestamp())
     headers = {
@@ -80,7 +80,7 @@ def called(
         "duequeue-key": "order-1",
     }
 
-    async def call() -> Answer:
+    async def call() -> CallAnswer:
         async with Poster() as poster:
             return await poster.post(url, body if sent is None else sent, headers, 30)
 

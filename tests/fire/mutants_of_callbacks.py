@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from duequeue.callbacks import settlement
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.posting import CallFailed, Poster
 from tests.fire.violations import Broken
 
 _post = Poster.post
 
 
-async def _post_and_hope(poster: Poster, *arguments: Any) -> Answer:
+async def _post_and_hope(poster: Poster, *arguments: Any) -> CallAnswer:
     try:
         return await _post(poster, *arguments)
     except CallFailed:
-        return Answer(200, {})
+        return CallAnswer(200, {})
 
 
 CALLBACK_CHANGES: Mapping[str, Callable[[], None]] = {

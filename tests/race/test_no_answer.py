@@ -24,7 +24,7 @@ from duequeue.port.store import LONGEST_CALL
 from duequeue.server import app_for
 from duequeue.stores.http import answers as silence_over_http
 from duequeue.stores.http.address import ServerAddress
-from duequeue.stores.http.connections import Connections
+from duequeue.stores.http.connections import ClientConnections
 from duequeue.stores.http.connections_async import Client
 from duequeue.stores.sql.pooling import pool, pool_async, watchdog
 from tests.fixtures.mariadb import connected
@@ -220,7 +220,7 @@ def test_what_a_proxy_answers_is_no_answer_of_the_server(
         if isinstance(face, AsyncFace):
             call = partial(face.loop.run, partial(post, address))
         else:
-            call = partial(Connections(address).post, "/", b"", LONGEST_CALL)
+            call = partial(ClientConnections(address).post, "/", b"", LONGEST_CALL)
         with pytest.raises((TimeoutError, StoreUnavailable), match="none to another request"):
             in_background(call).result(PATIENCE)
 

@@ -16,7 +16,7 @@ from duequeue.port.remote import WakeUp, WakeUpCall, encode
 from duequeue.stores.http import alerts
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.alerts import LINGER, LONGEST_PAUSE, HttpAlerts
-from duequeue.stores.http.connections import Connections
+from duequeue.stores.http.connections import ClientConnections
 from tests.fixtures.servers import free_port
 
 A = TypeVar("A", bound=HttpAlerts)
@@ -90,7 +90,7 @@ class Waits:
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     """Take the place of the server."""
     waits = Waits()
-    monkeypatch.setattr(Connections, "new", waits.new)
+    monkeypatch.setattr(ClientConnections, "new", waits.new)
     monkeypatch.setattr(alerts, "connect", waits.connect)
     monkeypatch.setattr(alerts, "send", waits.send)
     return waits

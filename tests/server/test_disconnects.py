@@ -12,7 +12,7 @@ import pytest
 from duequeue import Queue
 from duequeue.contract.stage import until
 from duequeue.server import app_for
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from tests.server.served import Served
 from tests.server.test_messages import offer
 from tests.server.test_polling import poll
@@ -205,7 +205,7 @@ def test_an_upload_that_is_cut_off_offers_no_half_message(
     assert http.get(path).json()["total"] == 1500
 
 
-def opened(server: Served, name: str) -> list[OpenQueue]:
+def opened(server: Served, name: str) -> list[ServedQueue]:
     return [each for each in server.service.queues.opened if each.name == name]
 
 

@@ -20,7 +20,7 @@ from duequeue.port.forecasting import Buckets
 from duequeue.port.history_table import DayBounds
 from duequeue.port.listing import BEFORE_ALL, BurialSelection, Selection
 from duequeue.port.remote import OPERATIONS, Call, WakeUpCall, encode
-from duequeue.port.store import Answer, Burial, Expiry, Lease, Limits, Record, Release
+from duequeue.port.store import AgeLimits, Answer, Burial, Expiry, Lease, Record, Release
 from duequeue.queue_names import OWN_QUEUES
 from duequeue.server import app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token
@@ -85,7 +85,7 @@ TABLE: dict[str, tuple[tuple[Any, ...], set[Scope] | None]] = {
     "history.remove_day": ((NOW, NO_ROWS), ONLY_ADMIN),
     "history.remove_rows": ((NOW, NO_ROWS), ONLY_ADMIN),
     "prepare_history": ((NOW,), NOBODY),
-    "delete_old": ((Limits(NOW, NOW), 10), NOBODY),
+    "delete_old": ((AgeLimits(NOW, NOW), 10), NOBODY),
     "notify": ((NOW,), NOBODY),
 }
 

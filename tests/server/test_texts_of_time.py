@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from duequeue import Backoff, InvalidArgument
-from duequeue.callbacks.answer import Answer, Kept, meaning_of
+from duequeue.callbacks.answer import CallAnswer, Kept, meaning_of
 from duequeue.cli.numbered_lines import BadLine, lines_of
 from duequeue.cli.parsing import parser_for
 from duequeue.durations import parse_duration
@@ -67,7 +67,7 @@ class Doors(NamedTuple):
         return options.lease * MILLISECOND
 
     def callback(self, text: str) -> object:
-        meant = meaning_of(Answer(202, {"duequeue-extend": text}, b""), 0)
+        meant = meaning_of(CallAnswer(202, {"duequeue-extend": text}, b""), 0)
         return meant.lease if isinstance(meant, Kept) else str(meant)
 
     def body(self, text: str) -> object:

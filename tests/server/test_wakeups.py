@@ -11,12 +11,12 @@ from duequeue.port import remote
 from duequeue.port.remote import WakeUp, WakeUpCall
 from duequeue.server import Limits, app_for
 from duequeue.server.access import ANYBODY
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.wakeups import REMEMBERED, Ring, Waiter
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[OpenQueue]:
+async def opened(url: str) -> AsyncIterator[ServedQueue]:
     service = app_for(url)
     try:
         yield await service.queues.get("q", "json")

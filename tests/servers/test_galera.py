@@ -14,7 +14,7 @@ from duequeue import Message, OfferOutcome, Queue, SchemaError, WrongDatabase
 from duequeue.contract.faces import Face, SyncFace
 from duequeue.contract.stage import until
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
-from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.replies import ServerReply
 from tests.fixtures.connections import connect_mariadb
 from tests.fixtures.galera import GaleraCluster
 from tests.fixtures.mariadb import OwnMariaDBServer, connected
@@ -55,7 +55,7 @@ def test_what_two_nodes_claim_at_once_is_delivered_once(
 
     def send_after_the_other(
         connection: MariadbConnection, statements: Sequence[str]
-    ) -> list[Reply]:
+    ) -> list[ServerReply]:
         """Let the second node claim between the two packets of the first node's claim."""
         if not delivered and any(text.startswith("UPDATE duequeue_m") for text in statements):
             delivered.append("")

@@ -19,7 +19,7 @@ from duequeue.contract.logs import messages_of
 from duequeue.spark.open_bulk import OpenBulk
 from duequeue.spark.options import parse
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
-from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.replies import ServerReply
 from tests.fixtures.mariadb import MariaDBServer, connected
 from tests.race.together import PATIENCE
 from tests.spark.tables import drained
@@ -98,7 +98,7 @@ def test_every_message_is_found_by_an_index(
     sent: list[str] = []
     send = MariadbConnection.send
 
-    def note(connection: MariadbConnection, statements: Sequence[str]) -> list[Reply]:
+    def note(connection: MariadbConnection, statements: Sequence[str]) -> list[ServerReply]:
         sent.extend(statements)
         return send(connection, statements)
 

@@ -11,11 +11,11 @@ import pytest
 
 from duequeue import ManualClock, SchemaError, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
-from duequeue.stores.sql.mariadb.address import Address, Host
+from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.sql.mariadb.errors import leaves_it_usable, translate
 from tests.fixtures.mariadb import MariaDBServer, connected
 
-ADDRESS = Address((Host("db.example", 3307),), None, "shop")
+ADDRESS = HostAddress((Host("db.example", 3307),), None, "shop")
 
 TRANSIENT = {
     0: "a connection that the driver closed",

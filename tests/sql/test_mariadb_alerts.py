@@ -15,7 +15,7 @@ from duequeue.stores.mailbox import Mailbox, MailboxAlerts
 from duequeue.stores.sql.mariadb import alerts
 from duequeue.stores.sql.mariadb.alerts import MariadbWire, lock_names
 from duequeue.stores.sql.mariadb.connections import MariadbConnection
-from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.replies import ServerReply
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from tests.fixtures.mariadb import connected
 
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     send = MariadbConnection.send
 
-    def note(connection: MariadbConnection, statements: Sequence[str]) -> list[Reply]:
+    def note(connection: MariadbConnection, statements: Sequence[str]) -> list[ServerReply]:
         replies = send(connection, statements)
         texts.extend(statements)
         return replies

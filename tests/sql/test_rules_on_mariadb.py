@@ -23,7 +23,7 @@ from duequeue.errors import PayloadTooLarge
 from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.mariadb import conversation
-from duequeue.stores.sql.mariadb.address import Address, Host
+from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.sql.mariadb.borrowed import explained
 from duequeue.stores.sql.mariadb.connections import (
     MARIADB_SETTINGS,
@@ -35,7 +35,7 @@ from duequeue.stores.sql.mariadb.connections import (
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection
 from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
 from duequeue.stores.sql.mariadb.facts import ServerFacts
-from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.replies import ServerReply
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
@@ -230,7 +230,7 @@ def test_a_claim_from_the_beginning_does_not_lock_the_leases_that_it_passes(
     cursor.execute(lease, (2 * DUE, leased[-1]))
     with connected(ready_mariadb) as other:
 
-        def send_and_look(texts: Sequence[str]) -> list[Reply]:
+        def send_and_look(texts: Sequence[str]) -> list[ServerReply]:
             replies = send(cursor.connection, texts)
             if any("SKIP LOCKED" in text for text in texts):
                 other.execute("SELECT id FROM duequeue_message FOR UPDATE SKIP LOCKED")
@@ -570,7 +570,7 @@ def test_rows_that_exceed_a_packet_together_are_divided_among_statements(cursor:
     each = [(number, 7, payload, None, number) for number, payload in wanted.items()]
     sizes: list[int] = []
 
-    def send_and_note(texts: Sequence[str]) -> list[Reply]:
+    def send_and_note(texts: Sequence[str]) -> list[ServerReply]:
         sizes.append(sum(map(len, texts)))
         return send(cursor.connection, texts)
 
@@ -615,7 +615,7 @@ def limit_of_a_call(cursor: Cursor, command: object, left: float, before: int) -
     cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {before}")
     limits: list[int] = []
 
-    def send_and_look(texts: Sequence[str]) -> list[Reply]:
+    def send_and_look(texts: Sequence[str]) -> list[ServerReply]:
         """Also ask for the limit, before the statement that may wait."""
         first, limit, *others = send(
             cursor.connection, [texts[0], "SELECT @@innodb_lock_wait_timeout", *texts[1:]]
@@ -640,7 +640,7 @@ def questions(cursor: Cursor) -> int:
 def test_what_an_operation_has_locked_is_unlocked_even_if_it_fails() -> None:
     talk = Conversation(FACTS)
     locking = talk.perform(Query("lock_migrations"))
-    assert drive(locking, lambda texts: [Reply([(1,)], 0)] * len(texts)) == [(1,)]
+    assert drive(locking, lambda texts: [ServerReply([(1,)], 0)] * len(texts)) == [(1,)]
     assert list(talk.give_up()) == [["ROLLBACK", "DO RELEASE_ALL_LOCKS()"]]
     assert list(talk.give_up()) == [["ROLLBACK"]]
 
@@ -671,7 +671,7 @@ def test_a_long_operation_waits_for_locks_as_long_at_its_end_as_at_its_beginning
 
 
 def test_an_older_snapshot_is_explained() -> None:
-    address = Address((Host("h", 3306),), None, "db")
+    address = HostAddress((Host("h", 3306),), None, "db")
     error = pymysql.err.OperationalError(1020, "Record has changed since last read")
     assert "READ COMMITTED" in str(explained(error, address))
 

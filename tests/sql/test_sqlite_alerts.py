@@ -17,7 +17,7 @@ from duequeue.contract.phrases import DAY, PATIENCE, in_background
 from duequeue.contract.stage import until
 from duequeue.port.alerts import Alert
 from duequeue.port.store import Steps
-from duequeue.stores.sql.commands import Script
+from duequeue.stores.sql.commands import SqlScript
 from duequeue.stores.sql.sqlite import alerts
 from duequeue.stores.sql.sqlite.alerts import FileAlerts
 from duequeue.stores.sql.sqlite.session import SqliteSession
@@ -106,8 +106,8 @@ class Watched:
 
 
 def _write() -> Steps[None]:
-    yield Script("CREATE TABLE IF NOT EXISTS thing (value INTEGER);")
-    yield Script("INSERT INTO thing VALUES (1);")
+    yield SqlScript("CREATE TABLE IF NOT EXISTS thing (value INTEGER);")
+    yield SqlScript("INSERT INTO thing VALUES (1);")
 
 
 @pytest.fixture

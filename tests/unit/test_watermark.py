@@ -2,7 +2,8 @@
 
 import pytest
 
-from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
+from duequeue.port.listing import Position
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Start, Watermark
 
 SWEEP = 3000
 LEASE_END = 10**9

@@ -15,11 +15,12 @@ from duequeue.bulk.port import (
     StreamBatch,
     token_of,
 )
+from duequeue.port.listing import Position
 from duequeue.port.store import Burial, Release, Steps
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, Row
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import SqlStore
-from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Start, Watermark
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Start, Watermark
 
 # How often, in milliseconds, a stream looks before the last message that it has leased.
 SWEEP_INTERVAL = 3000

@@ -22,7 +22,7 @@ _ABOUT_THE_MESSAGE = frozenset({400, 409, 411, 413, 414, 415, 417, 422, 423, 424
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """What came back; the names of headers are in lower case.
 
     The body is what was read of it, up to a limit. `is_complete` says whether that was all.
@@ -81,7 +81,7 @@ class SwitchedOff:
 Meaning = Accepted | Kept | TryLater | Aborted | SwitchedOff
 
 
-def meaning_of(answer: Answer, now: int) -> Meaning:
+def meaning_of(answer: CallAnswer, now: int) -> Meaning:
     """Return what to do after an answer.
 
     `now` is in milliseconds, and only matters if `Retry-After` is a date.
@@ -101,7 +101,7 @@ def meaning_of(answer: Answer, now: int) -> Meaning:
     return TryLater(_reason(answer), _delay(answer, now), blames_endpoint)
 
 
-def _success(answer: Answer) -> Accepted | Kept | TryLater:
+def _success(answer: CallAnswer) -> Accepted | Kept | TryLater:
     extend = answer.headers.get("duequeue-extend")
     if answer.status != HTTPStatus.ACCEPTED or extend is None:
         return _accepted(answer)
@@ -120,13 +120,13 @@ def _extension(text: str) -> timedelta:
     return lease
 
 
-def _accepted(answer: Answer) -> Accepted:
+def _accepted(answer: CallAnswer) -> Accepted:
     is_plain = answer.headers.get("content-encoding", "identity").strip().lower() == "identity"
     readable = answer.is_complete and is_plain
     return Accepted(answer.body if readable else None)
 
 
-def _delay(answer: Answer, now: int) -> timedelta | None:
+def _delay(answer: CallAnswer, now: int) -> timedelta | None:
     """Return the delay that `Retry-After` asks for; None if there is none, or if it is over."""
     text = answer.headers.get("retry-after", "").strip()
     if not text:
@@ -149,7 +149,7 @@ def _date(text: str) -> datetime:
     return date.replace(tzinfo=UTC) if date.tzinfo is None else date
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: CallAnswer) -> str:
     """Say what was answered, with the beginning of the body if that is text."""
     said = _excerpt(answer)
     target = answer.headers.get("location")
@@ -158,7 +158,7 @@ def _reason(answer: Answer) -> str:
     return f"{_line(answer)}: {said}" if said else _line(answer)
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: CallAnswer) -> str:
     try:
         phrase = HTTPStatus(answer.status).phrase
     except ValueError:
@@ -166,7 +166,7 @@ def _line(answer: Answer) -> str:
     return f"answered {answer.status} {phrase}"
 
 
-def _excerpt(answer: Answer) -> str:
+def _excerpt(answer: CallAnswer) -> str:
     if answer.headers.get("content-encoding", "identity") != "identity":
         return ""
     try:

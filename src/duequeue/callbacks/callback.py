@@ -11,7 +11,7 @@ from duequeue.callbacks.answer import Meaning, TryLater, meaning_of
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.posting import CallFailed, Poster
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.signing import signature
 from duequeue.flows.lease_tokens import token_of
 from duequeue.instants import MILLISECOND, instant_text, nearest_instant
@@ -25,7 +25,9 @@ _PLAIN = re.compile(f"[{re.escape(_SAFE)}]*")
 LONGEST_PASSED_ON = 512
 
 
-async def called(poster: Poster, entry: Entry, message: Held, now: Callable[[], int]) -> Meaning:
+async def called(
+    poster: Poster, entry: StoredEndpoint, message: Held, now: Callable[[], int]
+) -> Meaning:
     """Post a message to its endpoint, and return what the answer means.
 
     `now` is the clock of the queue, which may have been moved. Receivers go by the real time.
@@ -41,7 +43,7 @@ async def called(poster: Poster, entry: Entry, message: Held, now: Callable[[], 
     return meaning_of(answer, int(time() * 1000))
 
 
-def headers_of(message: Held, entry: Entry, now: int) -> dict[str, str]:
+def headers_of(message: Held, entry: StoredEndpoint, now: int) -> dict[str, str]:
     """Return the headers of an attempt to deliver a message."""
     endpoint = entry.endpoint
     kind = f"{endpoint.queue}|{endpoint.type}"

@@ -16,7 +16,7 @@ from duequeue.callbacks.definition import (
     ShownSecret,
 )
 from duequeue.callbacks.endpoint import BACKOFF, Endpoint, read_rate
-from duequeue.callbacks.records import Condition, Entry, Records
+from duequeue.callbacks.records import Condition, Records, StoredEndpoint
 from duequeue.callbacks.signing import PRIVATE_PREFIX, new_secret
 from duequeue.callbacks.signing_keys import fingerprint, new_keys, public_half
 from duequeue.durations import Duration, duration_of
@@ -29,7 +29,7 @@ BY_HAND = "disabled by hand"
 class Defined(NamedTuple):
     """An endpoint after a change, and its secret if that is new."""
 
-    entry: Entry
+    entry: StoredEndpoint
     new_secret: str | None = None
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Definitions:
             return None
         return await self._records.switch_on(identity)
 
-    async def _found(self, identity: str) -> Entry:
+    async def _found(self, identity: str) -> StoredEndpoint:
         found = await self._records.get(identity)
         if found is None:
             raise InvalidArgument(
@@ -124,11 +124,11 @@ class Definitions:
         return found
 
 
-def _kind(entry: Entry) -> Literal["v1", "v1a"]:
+def _kind(entry: StoredEndpoint) -> Literal["v1", "v1a"]:
     return "v1a" if entry.keys.text.startswith(PRIVATE_PREFIX) else "v1"
 
 
-def _default(endpoint: Endpoint, asked: bool | None, known: Collection[Entry]) -> bool:  # noqa: FBT001 - three-valued
+def _default(endpoint: Endpoint, asked: bool | None, known: Collection[StoredEndpoint]) -> bool:  # noqa: FBT001 - three-valued
     """Return whether an endpoint is the default one; a queue has at most one."""
     others = [
         each.endpoint.id

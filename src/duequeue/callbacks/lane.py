@@ -8,11 +8,11 @@ from duequeue.callbacks.breaker import Breaker
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.rate import RateLimit
-from duequeue.callbacks.records import Condition, Entry
+from duequeue.callbacks.records import Condition, StoredEndpoint
 from duequeue.instants import MILLISECOND
 
 
-class Permit(NamedTuple):
+class CallPermit(NamedTuple):
     """Lets a call begin, and says later whether its outcome still counts."""
 
     breaker: Breaker
@@ -25,7 +25,7 @@ class Lane:
     Its breaker and its rate belong to this process, which does not know about other ones.
     """
 
-    def __init__(self, entry: Entry, now: int) -> None:
+    def __init__(self, entry: StoredEndpoint, now: int) -> None:
         self.entry = entry
         self.running = 0
         self.calls: Counter[str] = Counter()  # by result
@@ -41,7 +41,7 @@ class Lane:
         """The definition."""
         return self.entry.endpoint
 
-    def update(self, entry: Entry, now: int) -> None:
+    def update(self, entry: StoredEndpoint, now: int) -> None:
         """Use what is stored now; an endpoint that was enabled again starts as if it were new."""
         if entry.endpoint.rate != self.endpoint.rate:
             self._rate = _rate(entry.endpoint)
@@ -96,7 +96,7 @@ class Lane:
             return 0
         return max(0, self.free(now) + ahead - len(self.waiting))
 
-    def begin(self, now: int) -> Permit | None:
+    def begin(self, now: int) -> CallPermit | None:
         """Count a call that begins now, and return its permit, or None if it must not begin.
 
         The caller has seen that one is free.
@@ -107,9 +107,9 @@ class Lane:
         self.running += 1
         if self._rate is not None:
             self._rate.take(now)
-        return Permit(self._breaker, turn)
+        return CallPermit(self._breaker, turn)
 
-    def end(self, permit: Permit, meaning: Meaning | None, now: int) -> None:
+    def end(self, permit: CallPermit, meaning: Meaning | None, now: int) -> None:
         """Note the outcome of a call; None if it was cancelled.
 
         It says nothing about an endpoint that was enabled again, or got another URL, meanwhile.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER
 from duequeue.callbacks.held import Held
 from duequeue.callbacks.lane import Lane
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 
 # How many messages one poll leases.
 BATCH = 100
@@ -28,7 +28,7 @@ class Lanes:
         self._waiting = 0
         self._bytes = 0
 
-    def update(self, entries: Iterable[Entry], now: int) -> list[Held]:
+    def update(self, entries: Iterable[StoredEndpoint], now: int) -> list[Held]:
         """Use new definitions, and return the messages of endpoints that are gone."""
         found = {entry.endpoint.id: entry for entry in entries}
         gone = [each for each in self._lanes if each not in found]

@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from duequeue.callbacks.answer import Answer
+from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.failures import reason_for
 from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.lookups import Lookups, NoThread
@@ -107,7 +107,7 @@ class Poster:
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], timeout: timedelta | float
-    ) -> Answer:
+    ) -> CallAnswer:
         """Post a body and return the answer, whatever its status, or raise CallFailed.
 
         The timeout is for everything: looking up the name, connecting, sending, and reading the
@@ -127,7 +127,7 @@ class Poster:
 
     async def _post(
         self, url: URL, body: bytes, headers: Mapping[str, str], progress: "_Progress"
-    ) -> Answer:
+    ) -> CallAnswer:
         # aiohttp sends large bodies from a file piece by piece, and warns about large bytes.
         data = body if len(body) < LARGE_BODY else io.BytesIO(body)
         async with self._client.post(
@@ -138,7 +138,7 @@ class Poster:
             is_complete = len(received) <= self._most_bytes
             if not is_complete:
                 response.close()
-            return Answer(
+            return CallAnswer(
                 response.status,
                 {name.lower(): value for name, value in response.headers.items()},
                 received[: self._most_bytes],

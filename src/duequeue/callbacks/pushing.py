@@ -14,7 +14,7 @@ from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.queue_push import QueuePush
-from duequeue.callbacks.records import Entry, Records, open_records
+from duequeue.callbacks.records import Records, StoredEndpoint, open_records
 from duequeue.callbacks.slots import Slots
 from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
@@ -113,7 +113,7 @@ class Push:
     async def _look(self) -> None:
         """Start what others have defined, and stop what they have removed."""
         async with self._notes.lock:
-            by_queue: dict[tuple[str, str], list[Entry]] = {}
+            by_queue: dict[tuple[str, str], list[StoredEndpoint]] = {}
             for entry in (await self._records.all()).values():
                 by_queue.setdefault(entry.endpoint.kind, []).append(entry)
             for kind in self._pushes.keys() - by_queue.keys():
@@ -142,14 +142,14 @@ class Push:
             self._pushes[kind][1].update(entries)
             return found.unreadable
 
-    async def _try_to_begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
+    async def _try_to_begin(self, kind: tuple[str, str], entries: list[StoredEndpoint]) -> None:
         """Begin to push a queue; one that cannot be opened must not hold up the others."""
         try:
             await self._begin(kind, entries)
         except Exception as error:  # noqa: BLE001 - the next look may succeed
             logger.warning("queue %r could not be opened: %s", kind[0], words_about(error))
 
-    async def _begin(self, kind: tuple[str, str], entries: list[Entry]) -> None:
+    async def _begin(self, kind: tuple[str, str], entries: list[StoredEndpoint]) -> None:
         name, type_name = kind
         opened = await self._settings.open(name, CheckedBytes(type_name))
         push = QueuePush(

@@ -17,11 +17,11 @@ from duequeue.backoff import jittered
 from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.callback import called
 from duequeue.callbacks.held import Held
-from duequeue.callbacks.lane import Lane, Permit
+from duequeue.callbacks.lane import CallPermit, Lane
 from duequeue.callbacks.lanes import Lanes, may_be_for, no_endpoint
 from duequeue.callbacks.lease_keeper import LeaseKeeper
 from duequeue.callbacks.posting import Poster
-from duequeue.callbacks.records import Entry
+from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.settlement import settlement
 from duequeue.callbacks.settler import Settler
 from duequeue.callbacks.slots import Slots
@@ -55,7 +55,7 @@ class QueuePush:
         parts: AsyncParts[bytes],
         poster: Poster,
         slots: Slots,
-        entries: Collection[Entry],
+        entries: Collection[StoredEndpoint],
         *,
         look: Look,
         on_change: OnChange,
@@ -80,7 +80,7 @@ class QueuePush:
         self.update(entries)
         self._task = asyncio.create_task(self._run())
 
-    def update(self, entries: Collection[Entry]) -> None:
+    def update(self, entries: Collection[StoredEndpoint]) -> None:
         """Go on with other definitions."""
         self._give_back(self._lanes.update(entries, self._context.now()))
         lease = self._lanes.longest_timeout() + MARGIN
@@ -266,7 +266,7 @@ class QueuePush:
 
     # One call.
 
-    async def _call(self, lane: Lane, message: Held, permit: Permit) -> None:
+    async def _call(self, lane: Lane, message: Held, permit: CallPermit) -> None:
         entry = lane.entry
         if self._context.keeps_history:
             message.handler_began = self._context.now()
@@ -290,7 +290,7 @@ class QueuePush:
             self._let_go(message)
             self._continue(lane)
 
-    async def _called(self, entry: Entry, message: Held) -> Meaning:
+    async def _called(self, entry: StoredEndpoint, message: Held) -> Meaning:
         try:
             return await called(self._poster, entry, message, self._context.now)
         except Exception as error:  # noqa: BLE001 - it must not keep the message leased
@@ -306,7 +306,7 @@ class QueuePush:
             self._begin_calls_of(lane, now)
             self._changes.note()
 
-    async def _act_on(self, meaning: Meaning, entry: Entry, message: Held) -> None:
+    async def _act_on(self, meaning: Meaning, entry: StoredEndpoint, message: Held) -> None:
         if message.lost:
             return
         decided = settlement(meaning, entry.endpoint, message.attempt)
@@ -316,7 +316,7 @@ class QueuePush:
         else:
             self._settler.add(message, decided, entry.endpoint.keep)
 
-    def _log(self, meaning: Meaning, entry: Entry, message: Held) -> None:
+    def _log(self, meaning: Meaning, entry: StoredEndpoint, message: Held) -> None:
         if isinstance(meaning, TryLater | SwitchedOff):
             words = "queue %r: endpoint %s failed for %r (attempt %d): %s"
             about = (entry.endpoint.id, message.key, message.attempt, meaning.reason)

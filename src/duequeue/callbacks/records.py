@@ -46,7 +46,7 @@ class Condition(msgspec.Struct, frozen=True):
     until: int | None = None
 
 
-class Entry(NamedTuple):
+class StoredEndpoint(NamedTuple):
     """An endpoint with everything that is stored about it."""
 
     endpoint: Endpoint
@@ -68,10 +68,10 @@ class Entry(NamedTuple):
         return Condition("active", "", 0)
 
 
-class Found(NamedTuple):
+class FoundEndpoints(NamedTuple):
     """The endpoints of a database by their ids, and the ids of those that cannot be read."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, StoredEndpoint]
     unreadable: set[str]
 
 
@@ -87,11 +87,11 @@ class Records:
         self._queue = queue
         self.context = context
 
-    async def all(self) -> dict[str, Entry]:
+    async def all(self) -> dict[str, StoredEndpoint]:
         """Return by its id every endpoint that can be read."""
         return (await self.find_all()).entries
 
-    async def find_all(self) -> Found:
+    async def find_all(self) -> FoundEndpoints:
         """Return every endpoint, and the ids of those that perhaps a newer version can read."""
         found: dict[str, bytes] = {}
         cursor: str | None = None
@@ -102,7 +102,7 @@ class Records:
             if cursor is None:
                 break
         ids = [key.removeprefix(_DEFINITION) for key in found if key.startswith(_DEFINITION)]
-        every = Found({}, set())
+        every = FoundEndpoints({}, set())
         for identity in sorted(ids):
             try:
                 entry = _entry(identity, found.get)
@@ -114,7 +114,7 @@ class Records:
                 every.entries[identity] = entry
         return every
 
-    async def get(self, identity: str) -> Entry | None:
+    async def get(self, identity: str) -> StoredEndpoint | None:
         """Return one endpoint."""
         found: dict[str, bytes] = {}
         for prefix in (_DEFINITION, _KEYS, _SWITCH, _ENABLED, _HEALTH):
@@ -186,7 +186,7 @@ class Records:
             context.alerts.notify(now)
 
 
-def _entry(identity: str, find: Callable[[str], bytes | None]) -> Entry | None:
+def _entry(identity: str, find: Callable[[str], bytes | None]) -> StoredEndpoint | None:
     def part(prefix: str, kind: type[R]) -> R | None:
         data = find(prefix + identity)
         return None if data is None else msgspec.json.decode(data, type=kind)
@@ -195,4 +195,4 @@ def _entry(identity: str, find: Callable[[str], bytes | None]) -> Entry | None:
     if endpoint is None or keys is None:
         return None
     notes = part(_SWITCH, Condition), part(_HEALTH, Condition), part(_ENABLED, str)
-    return Entry(endpoint, keys, *notes)
+    return StoredEndpoint(endpoint, keys, *notes)

@@ -22,7 +22,7 @@ class BadLine(Exception):
         super().__init__(f"line {number:,}: {reason}")
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     """A line that was read and checked."""
 
     number: int
@@ -34,7 +34,7 @@ class Line(NamedTuple):
     headers: dict[str, str]
 
 
-def lines_of(source: Iterable[bytes], skip: int) -> Iterator[Line]:
+def lines_of(source: Iterable[bytes], skip: int) -> Iterator[NumberedLine]:
     """Return the messages in lines of JSON; empty lines count as lines, but are left out."""
     for number, text in enumerate(source, 1):
         if number > skip and text.strip():
@@ -44,7 +44,7 @@ def lines_of(source: Iterable[bytes], skip: int) -> Iterator[Line]:
                 raise BadLine(number, error) from error
 
 
-def _line(number: int, text: bytes) -> Line:
+def _line(number: int, text: bytes) -> NumberedLine:
     found = msgspec.json.decode(text)
     if not isinstance(found, dict):
         raise InvalidArgument("line", text="this is not a JSON object")
@@ -59,7 +59,7 @@ def _line(number: int, text: bytes) -> Line:
     payload_type = checked_type_name(found.get("type", "json"))
     headers = found.get("headers") or {}
     encode_headers(headers)
-    return Line(
+    return NumberedLine(
         number,
         key,
         payload_type,

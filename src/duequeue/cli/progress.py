@@ -9,7 +9,7 @@ from duequeue.cli.terminal import Terminal
 SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 10.0
 
 
-class Progress:
+class ProgressCounter:
     """A line on stderr that changes on a terminal, and that comes now and then elsewhere."""
 
     def __init__(self, done: str, *, quiet: bool) -> None:

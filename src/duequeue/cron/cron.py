@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
 from duequeue.cron.running_now import run_now
-from duequeue.cron.scheduler import Entry, Scheduler, scheduler
+from duequeue.cron.scheduler import CronEntry, Scheduler, scheduler
 from duequeue.cron.tick_settings import TickOptions
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
@@ -30,7 +30,7 @@ Statuses: TypeAlias = list[CronStatus]
 class CronHandle(Closing):
     """An installed cron on this node. Closing it stops it here, and leaves its ticks."""
 
-    def __init__(self, prefix: str, entry: Entry, scheduler: Scheduler) -> None:
+    def __init__(self, prefix: str, entry: CronEntry, scheduler: Scheduler) -> None:
         self.prefix = prefix
         self._entry = entry
         self._scheduler = scheduler
@@ -190,7 +190,7 @@ class Cron(Generic[T]):
 
     def _start(self, prefix: str, upkeep: Upkeep[T]) -> CronHandle:
         next_run: int | None = self._drive_upkeep(upkeep.begin())
-        entry = Entry(self._context.clock, lambda: self._drive_upkeep(upkeep.run()))
+        entry = CronEntry(self._context.clock, lambda: self._drive_upkeep(upkeep.run()))
         here = scheduler()
         handle = CronHandle(prefix, entry, here)
         if next_run is not None:

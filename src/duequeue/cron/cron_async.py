@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from duequeue.cron import installing
 from duequeue.cron.installing import CronStatus
 from duequeue.cron.running_now import run_now
-from duequeue.cron.scheduler_async import AsyncEntry, AsyncScheduler, scheduler
+from duequeue.cron.scheduler_async import AsyncCronEntry, AsyncScheduler, scheduler
 from duequeue.cron.tick_settings import TickOptions
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
@@ -29,7 +29,7 @@ Statuses: TypeAlias = list[CronStatus]
 class AsyncCronHandle(AsyncClosing):
     """An installed cron on this node. Closing it stops it here, and leaves its ticks."""
 
-    def __init__(self, prefix: str, entry: AsyncEntry, scheduler: AsyncScheduler) -> None:
+    def __init__(self, prefix: str, entry: AsyncCronEntry, scheduler: AsyncScheduler) -> None:
         self.prefix = prefix
         self._entry = entry
         self._scheduler = scheduler
@@ -191,7 +191,7 @@ class AsyncCron(Generic[T]):
 
     async def _start(self, prefix: str, upkeep: Upkeep[T]) -> AsyncCronHandle:
         next_run: int | None = await self._drive_upkeep(upkeep.begin())
-        entry = AsyncEntry(self._context.clock, lambda: self._drive_upkeep(upkeep.run()))
+        entry = AsyncCronEntry(self._context.clock, lambda: self._drive_upkeep(upkeep.run()))
         here = scheduler()
         handle = AsyncCronHandle(prefix, entry, here)
         if next_run is not None:

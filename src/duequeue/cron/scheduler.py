@@ -19,7 +19,7 @@ _this_thread = threading.local()
 CLOSE_WITHIN = 5.0
 
 
-class Entry:
+class CronEntry:
     """Something to run again and again, at the instants in milliseconds that `run` returns."""
 
     def __init__(self, clock: Clock, run: Callable[[], int | None]) -> None:
@@ -54,15 +54,15 @@ class Scheduler:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._bell = Bell()
-        self._agenda: Agenda[Entry] = Agenda()
-        self._unsubscribe: dict[Entry, Callable[[], None]] = {}
+        self._agenda: Agenda[CronEntry] = Agenda()
+        self._unsubscribe: dict[CronEntry, Callable[[], None]] = {}
         self._thread: threading.Thread | None = None
 
-    def __contains__(self, entry: Entry) -> bool:
+    def __contains__(self, entry: CronEntry) -> bool:
         with self._lock:
             return entry in self._agenda
 
-    def add(self, entry: Entry, at: int) -> None:
+    def add(self, entry: CronEntry, at: int) -> None:
         """Run an entry at an instant, and from then on whenever it says."""
         with self._lock:
             self._agenda.plan(entry, entry.clock, at)
@@ -75,7 +75,7 @@ class Scheduler:
                 self._thread.start()
         self._bell.ring_all()
 
-    def run_now(self, entry: Entry) -> None:
+    def run_now(self, entry: CronEntry) -> None:
         """Run an entry at once, on the calling thread, if it is still planned."""
         if entry in self:
             with entry.running:
@@ -94,7 +94,7 @@ class Scheduler:
         for entry in due:
             self._run_if_due(entry)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: CronEntry) -> None:
         """Stop running an entry."""
         with self._lock:
             self._cancel(entry)
@@ -114,7 +114,7 @@ class Scheduler:
             else:
                 self._run_if_due(next_up.entry)
 
-    def _run_if_due(self, entry: Entry) -> None:
+    def _run_if_due(self, entry: CronEntry) -> None:
         # If another thread runs it for very long, do not wait for that thread.
         if not entry.running.acquire(timeout=CLOSE_WITHIN):
             return
@@ -126,7 +126,7 @@ class Scheduler:
         finally:
             entry.running.release()
 
-    def _run(self, entry: Entry) -> None:
+    def _run(self, entry: CronEntry) -> None:
         """Run an entry and plan it again; meanwhile, the caller holds `running`."""
         outer, _this_thread.runs = getattr(_this_thread, "runs", False), True
         try:
@@ -139,7 +139,7 @@ class Scheduler:
             elif entry in self._agenda:
                 self._agenda.plan(entry, entry.clock, at)
 
-    def _cancel(self, entry: Entry) -> None:
+    def _cancel(self, entry: CronEntry) -> None:
         self._agenda.cancel(entry)
         unsubscribe = self._unsubscribe.pop(entry, None)
         if unsubscribe is not None:

@@ -15,7 +15,7 @@ from duequeue.flows.context import Context
 from duequeue.wakeups.bell import Bell
 
 
-class AsyncEntry:
+class AsyncCronEntry:
     """Something to run again and again, at the instants in milliseconds that `run` returns."""
 
     def __init__(self, clock: Clock, run: Callable[[], Awaitable[int | None]]) -> None:
@@ -49,14 +49,14 @@ class AsyncScheduler:
 
     def __init__(self) -> None:
         self._bell = Bell()
-        self._agenda: Agenda[AsyncEntry] = Agenda()
-        self._unsubscribe: dict[AsyncEntry, Callable[[], None]] = {}
+        self._agenda: Agenda[AsyncCronEntry] = Agenda()
+        self._unsubscribe: dict[AsyncCronEntry, Callable[[], None]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def __contains__(self, entry: AsyncEntry) -> bool:
+    def __contains__(self, entry: AsyncCronEntry) -> bool:
         return entry in self._agenda
 
-    def add(self, entry: AsyncEntry, at: int) -> None:
+    def add(self, entry: AsyncCronEntry, at: int) -> None:
         """Run an entry at an instant, and from then on whenever it says."""
         self._agenda.plan(entry, entry.clock, at)
         if isinstance(entry.clock, ManualClock):
@@ -65,7 +65,7 @@ class AsyncScheduler:
             self._task = asyncio.create_task(self._work(), name="duequeue-cron")
         self._bell.ring_all()
 
-    async def run_now(self, entry: AsyncEntry) -> None:
+    async def run_now(self, entry: AsyncCronEntry) -> None:
         """Run an entry at once, in the calling task, if it is still planned."""
         if entry in self:
             async with entry.running:
@@ -77,7 +77,7 @@ class AsyncScheduler:
         for entry in self._agenda.due(clock):
             await self._run_if_due(entry)
 
-    async def remove(self, entry: AsyncEntry) -> None:
+    async def remove(self, entry: AsyncCronEntry) -> None:
         """Stop running an entry."""
         self._cancel(entry)
         self._bell.ring_all()
@@ -97,12 +97,12 @@ class AsyncScheduler:
         finally:
             self._task = None
 
-    async def _run_if_due(self, entry: AsyncEntry) -> None:
+    async def _run_if_due(self, entry: AsyncCronEntry) -> None:
         async with entry.running:
             if entry in self._agenda.due(entry.clock):
                 await self._run(entry)
 
-    async def _run(self, entry: AsyncEntry) -> None:
+    async def _run(self, entry: AsyncCronEntry) -> None:
         """Run an entry and plan it again; meanwhile, the caller holds `running`."""
         at = await entry.run()
         if at is None:
@@ -110,7 +110,7 @@ class AsyncScheduler:
         elif entry in self._agenda:
             self._agenda.plan(entry, entry.clock, at)
 
-    def _cancel(self, entry: AsyncEntry) -> None:
+    def _cancel(self, entry: AsyncCronEntry) -> None:
         self._agenda.cancel(entry)
         unsubscribe = self._unsubscribe.pop(entry, None)
         if unsubscribe is not None:

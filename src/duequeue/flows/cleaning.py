@@ -9,7 +9,7 @@ from duequeue.drive.actions import Flow
 from duequeue.drive.retrying import retrying
 from duequeue.errors import StoreError
 from duequeue.instants import MILLISECOND
-from duequeue.port.store import Limits, Store
+from duequeue.port.store import AgeLimits, Store
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy
 
@@ -43,9 +43,9 @@ class Cleaning:
         with self._lock:
             self._last_at = -inf
 
-    def limits(self, now: int) -> Limits:
+    def limits(self, now: int) -> AgeLimits:
         """Return the instants before which everything is too old."""
-        return Limits(
+        return AgeLimits(
             None if self._history is None else now - self._history // MILLISECOND,
             None if self._buried is None else now - self._buried // MILLISECOND,
         )

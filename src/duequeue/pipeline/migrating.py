@@ -19,7 +19,7 @@ from duequeue.bulk.port import OfferCounts
 from duequeue.errors import InvalidArgument
 from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.progress import NoProgress, Progress
-from duequeue.pipeline.starting import Start
+from duequeue.pipeline.starting import StartingPoint
 from duequeue.pipeline.streaming_query import BatchTotals, run_query
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import parse
@@ -68,7 +68,7 @@ def migrate(
     reporter, totals = progress or NoProgress(), BatchTotals(OBSERVED)
     reporter.step(f"moving {queue}")
     kept = Checkpoint(spark, checkpoint)
-    with Start(kept, None, parse(writing)).begun(parse(reading), reset=reset_checkpoint):
+    with StartingPoint(kept, None, parse(writing)).begun(parse(reading), reset=reset_checkpoint):
         reading["consumerId"] = parse(reading).consumer_id or kept.consumer()
         left = _Left(free=0, held=0)
         for _ in range(MOST_ROUNDS):

@@ -12,7 +12,7 @@ from duequeue.spark.options import Options
 
 
 @dataclass(frozen=True)
-class Start:
+class StartingPoint:
     """Where a job records how far it is, the folder of its results, or their queue."""
 
     checkpoint: Checkpoint

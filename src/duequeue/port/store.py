@@ -105,7 +105,7 @@ class Expiry(NamedTuple):
     attempts: int
 
 
-class Limits(NamedTuple):
+class AgeLimits(NamedTuple):
     """The instants before which rows of the history and burials are too old, if any are."""
 
     history_before: int | None
@@ -267,7 +267,7 @@ class Store(Protocol):
     def earliest_due(self, now: int) -> Steps[int | None]:
         """Return the earliest due time, past or future, of the messages that nobody holds."""
 
-    def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
+    def delete_old(self, limits: AgeLimits, limit: int) -> Steps[bool]:
         """Delete up to `limit` old rows of the history, and burials; return whether more are left.
 
         A day of the history that holds nothing else may be removed as a whole instead.

@@ -3,7 +3,7 @@
 from typing import NoReturn, Self
 
 
-class Opened:
+class OnlyOpened:
     """A class that cannot be called, and whose objects can be neither pickled nor copied."""
 
     def __new__(cls, *parts: object, **options: object) -> Self:

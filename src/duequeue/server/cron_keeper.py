@@ -23,7 +23,7 @@ from duequeue.server.cron_schedules import options_of, schedule_of
 from duequeue.server.failures import traceback_of
 from duequeue.server.payloads import JSON, value_to_stored
 from duequeue.server.problems import Problem
-from duequeue.server.queues import OpenQueue, Queues
+from duequeue.server.queues import Queues, ServedQueue
 
 logger = logging.getLogger("duequeue.server")
 
@@ -35,13 +35,13 @@ _SEPARATOR = "\x1f"
 
 
 @dataclass
-class Running:
+class RunningCron:
     """A cron that this server runs, and the definition that it was started with."""
 
     stored: bytes
     definition: wire.CronDefinition
     handle: AsyncCronHandle
-    queue: OpenQueue
+    queue: ServedQueue
 
 
 class CronKeeper:
@@ -50,7 +50,7 @@ class CronKeeper:
     def __init__(self, queues: Queues, *, looks: bool = True) -> None:
         self._queues = queues
         self._looks = looks
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningCron] = {}
         self._lock = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
 
@@ -76,7 +76,7 @@ class CronKeeper:
                 # First, because a cron without a stored definition would stop at the next look.
                 await definitions.queue.offer(key, stored, NEVER)
             handle = await self._install(queue, name, definition)
-            await self._keep(key, Running(stored, definition, handle, queue))
+            await self._keep(key, RunningCron(stored, definition, handle, queue))
 
     async def remove(self, queue_name: str, name: str) -> bool:
         """Remove a cron and its undelivered ticks; return whether there was one."""
@@ -90,7 +90,7 @@ class CronKeeper:
                 await queue.queue.cron.uninstall_tick(each.config_hash, name)
         return bool(installed)
 
-    async def find(self, queue_name: str, name: str) -> Running | None:
+    async def find(self, queue_name: str, name: str) -> RunningCron | None:
         """Return a cron that was defined over HTTP, perhaps by another server just now."""
         key = _key(queue_name, name)
         if key not in self._running:
@@ -118,7 +118,7 @@ class CronKeeper:
             definition = msgspec.json.decode(data, type=wire.CronDefinition)
             async with self._queues.using(queue_name, JSON) as queue:
                 handle = await self._install(queue, name, definition)
-                await self._keep(key, Running(data, definition, handle, queue))
+                await self._keep(key, RunningCron(data, definition, handle, queue))
         except (Problem, msgspec.DecodeError, DueQueueError) as error:
             logger.warning("cron %r of queue %r cannot run: %s", name, queue_name, error)
         except Exception as error:  # noqa: BLE001 - the other crons still run
@@ -126,14 +126,14 @@ class CronKeeper:
             logger.error("cron %r of queue %r cannot run:\n%s", name, queue_name, words)  # noqa: TRY400 - without its text
 
     async def _install(
-        self, queue: OpenQueue, name: str, definition: wire.CronDefinition
+        self, queue: ServedQueue, name: str, definition: wire.CronDefinition
     ) -> AsyncCronHandle:
         payload = value_to_stored(definition.payload, JSON, "payload")
         return await queue.queue.cron.install_schedule(
             name, schedule_of(definition), payload, **options_of(definition)
         )
 
-    async def _keep(self, key: str, running: Running) -> None:
+    async def _keep(self, key: str, running: RunningCron) -> None:
         await self._stop(key)
         running.queue.users += 1
         self._running[key] = running
@@ -164,7 +164,7 @@ class CronKeeper:
             await asyncio.sleep(LOOK_EVERY.total_seconds())
 
 
-def _check(queue: OpenQueue, name: str, definition: wire.CronDefinition) -> None:
+def _check(queue: ServedQueue, name: str, definition: wire.CronDefinition) -> None:
     """Raise for what could not be installed, before it is stored for all servers."""
     payload = value_to_stored(definition.payload, JSON, "payload")
     schedule, options = schedule_of(definition), options_of(definition)

@@ -14,7 +14,7 @@ from duequeue.server.cron_schedules import schedule_of
 from duequeue.server.exchange import Exchange
 from duequeue.server.payloads import JSON
 from duequeue.server.problems import Problem, invalid, not_found, problem_of
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import instant_text_or_none
 from duequeue.server.tokens import Scope
@@ -101,7 +101,7 @@ async def next_ticks(exchange: Exchange) -> None:
     await exchange.answer(wire.NextTicks(shown))
 
 
-async def _find(exchange: Exchange, scope: Scope) -> tuple[OpenQueue, CronStatus]:
+async def _find(exchange: Exchange, scope: Scope) -> tuple[ServedQueue, CronStatus]:
     """Return the cron that the path names, in the only queue that has it."""
     name = exchange.path["name"]
     found = [each for each in await _installed(exchange, scope) if each[1].prefix == name]
@@ -139,7 +139,7 @@ async def _queue_names(exchange: Exchange, scope: Scope, only: str | None) -> li
     return [each for each in sorted(known) if exchange.grant.allows(scope, each)]
 
 
-async def _status(queue: OpenQueue, name: str) -> CronStatus:
+async def _status(queue: ServedQueue, name: str) -> CronStatus:
     for each in await queue.queue.cron.list():
         if each.prefix == name:
             return each

@@ -15,7 +15,7 @@ from duequeue.callbacks.definition import (
 from duequeue.callbacks.endpoint import full_endpoint_id
 from duequeue.callbacks.guard import Refused
 from duequeue.callbacks.records import QUEUE as OWN_QUEUE
-from duequeue.callbacks.records import Entry, Records
+from duequeue.callbacks.records import Records, StoredEndpoint
 from duequeue.errors import InvalidArgument
 from duequeue.message import checked_name
 from duequeue.server import wire
@@ -30,7 +30,7 @@ ID = Parameter("id", wire.EndpointId, "The id of the endpoint", required=True, p
 QUEUE = Parameter("queue", wire.QueueName, "Only the endpoints of this queue")
 
 
-class Access(NamedTuple):
+class OpenEndpoints(NamedTuple):
     """The endpoints of the database, while their queue is open."""
 
     records: Records
@@ -42,16 +42,16 @@ class EndpointKeeper:
 
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
-        self._open: Access | None = None
+        self._open: OpenEndpoints | None = None
         self._of: object = None
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Access]:
+    async def open(self) -> AsyncIterator[OpenEndpoints]:
         """Keep the endpoints open until the end of the block."""
         async with self._queues.using(OWN_QUEUE, JSON) as opened:
             if self._of is not opened or self._open is None:
                 records = Records(opened.queue, opened.context)
-                self._of, self._open = opened, Access(records, Definitions(records))
+                self._of, self._open = opened, OpenEndpoints(records, Definitions(records))
             yield self._open
 
 
@@ -142,7 +142,7 @@ async def enable(exchange: Exchange) -> None:
         await exchange.answer(wire.Changed(bool(changed)))
 
 
-async def _find(exchange: Exchange, access: Access, scope: Scope) -> Entry:
+async def _find(exchange: Exchange, access: OpenEndpoints, scope: Scope) -> StoredEndpoint:
     """Return the endpoint that the path names, if the token may do this with its queue."""
     _, found = await _named(exchange, access)
     if found is None:
@@ -151,7 +151,7 @@ async def _find(exchange: Exchange, access: Access, scope: Scope) -> Entry:
     return found
 
 
-async def _named(exchange: Exchange, access: Access) -> tuple[str, Entry | None]:
+async def _named(exchange: Exchange, access: OpenEndpoints) -> tuple[str, StoredEndpoint | None]:
     """Return the full id that the path means, and its endpoint if the token may know of it.
 
     An id without a prefix means the one of the token's own prefix. If there is none, it means the
@@ -166,7 +166,7 @@ async def _named(exchange: Exchange, access: Access) -> tuple[str, Entry | None]
     return own, None
 
 
-def _shown(exchange: Exchange, access: Access, defined: Defined) -> EndpointStatus:
+def _shown(exchange: Exchange, access: OpenEndpoints, defined: Defined) -> EndpointStatus:
     """Show an endpoint, with an id by which the same token finds it again."""
     endpoint = defined.entry.endpoint
     is_own = endpoint.prefix == exchange.grant.prefix

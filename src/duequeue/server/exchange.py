@@ -29,7 +29,7 @@ from duequeue.suggestions import advice, suggestion
 
 if TYPE_CHECKING:
     from duequeue.server.app import Service
-    from duequeue.server.queues import OpenQueue
+    from duequeue.server.queues import ServedQueue
     from duequeue.server.routing import Match
 
 Scoped: TypeAlias = MutableMapping[str, Any]
@@ -76,7 +76,7 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.status = 0
         self.started = False
-        self.used: list[OpenQueue] = []
+        self.used: list[ServedQueue] = []
         self._scope = scope
         self._query: dict[str, str] | None = None
         given = self.headers.get(b"x-request-id", b"")
@@ -159,13 +159,13 @@ class Exchange:
         if not self.service.access.is_valid(self.grant):
             raise unauthorized("the token was revoked or has expired")
 
-    async def queue(self, *, create: bool = False) -> "OpenQueue":
+    async def queue(self, *, create: bool = False) -> "ServedQueue":
         """Return the queue that the path and the type name."""
         return await self.use(self.path["queue"], self.type_name, create=create)
 
     async def use(
         self, name: str, type_name: str = JSON_TYPE, *, create: bool = False
-    ) -> "OpenQueue":
+    ) -> "ServedQueue":
         """Return a queue, and keep it open until the answer was sent.
 
         Unless the request may create it, a queue that does not exist yet is read as an empty one,

@@ -22,7 +22,7 @@ from duequeue.server.problems import (
     too_large,
     undecodable,
 )
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import read_due, read_due_text, read_expiry
 from duequeue.server.tokens import Scope
@@ -113,7 +113,7 @@ def _message(given: wire.OfferedMessage, type_name: str, place: str) -> Message[
     )
 
 
-async def _offer_one(queue: OpenQueue, message: Message[bytes]) -> OfferOutcome:
+async def _offer_one(queue: ServedQueue, message: Message[bytes]) -> OfferOutcome:
     return await queue.queue.offer(
         message.key,
         message.payload,
@@ -125,7 +125,7 @@ async def _offer_one(queue: OpenQueue, message: Message[bytes]) -> OfferOutcome:
 
 
 async def _offer_many(
-    queue: OpenQueue, messages: Sequence[Message[bytes]], place: str
+    queue: ServedQueue, messages: Sequence[Message[bytes]], place: str
 ) -> list[wire.Outcome]:
     try:
         outcomes = await queue.queue.offer_batch(messages)
@@ -179,7 +179,7 @@ async def _offer_stream(exchange: Exchange) -> None:
 
 
 async def _offer_chunk(
-    queue: OpenQueue, messages: list[Message[bytes]], numbers: list[int]
+    queue: ServedQueue, messages: list[Message[bytes]], numbers: list[int]
 ) -> list[wire.Outcome]:
     try:
         return await _offer_many(queue, messages, "{}.")

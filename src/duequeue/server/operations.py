@@ -16,7 +16,7 @@ from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.failures import traceback_of
 from duequeue.server.problems import not_found
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import instant_text_or_none
 from duequeue.server.tokens import Scope
@@ -28,10 +28,10 @@ REMEMBERED = 1000
 PAGE = 500
 
 
-class Operation:
+class BackgroundOperation:
     """One operation; its work yields how many messages it has dealt with."""
 
-    def __init__(self, queue: OpenQueue, action: str, work: AsyncIterator[int]) -> None:
+    def __init__(self, queue: ServedQueue, action: str, work: AsyncIterator[int]) -> None:
         self.id = secrets.token_hex(12)
         self.queue = queue
         self._action = action
@@ -95,25 +95,27 @@ class Operations:
     """The operations of this process."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Operation] = {}
+        self._all: dict[str, BackgroundOperation] = {}
 
-    def start(self, queue: OpenQueue, action: str, work: AsyncIterator[int]) -> Operation:
+    def start(
+        self, queue: ServedQueue, action: str, work: AsyncIterator[int]
+    ) -> BackgroundOperation:
         """Start an operation in the background."""
         ended = [each for each in self._all.values() if each.has_ended]
         for old in ended[: max(0, len(self._all) - REMEMBERED)]:
             del self._all[old.id]
-        operation = Operation(queue, action, work)
+        operation = BackgroundOperation(queue, action, work)
         self._all[operation.id] = operation
         return operation
 
-    def find(self, exchange: Exchange) -> Operation:
+    def find(self, exchange: Exchange) -> BackgroundOperation:
         """Return the operation that the path names, or raise."""
         found = self._all.get(exchange.path["operation"])
         if found is None or not exchange.grant.allows(Scope.ADMIN, found.queue.name):
             raise not_found("this server has no such operation")
         return found
 
-    def visible(self, exchange: Exchange) -> list[Operation]:
+    def visible(self, exchange: Exchange) -> list[BackgroundOperation]:
         """Return the operations that a token may see."""
         every = self._all.values()
         return [each for each in every if exchange.grant.allows(Scope.ADMIN, each.queue.name)]
@@ -125,7 +127,7 @@ class Operations:
         await asyncio.gather(*(operation.task for operation in self._all.values()))
 
 
-async def dropping(queue: OpenQueue, filters: Mapping[str, Any]) -> AsyncIterator[int]:
+async def dropping(queue: ServedQueue, filters: Mapping[str, Any]) -> AsyncIterator[int]:
     """Drop the messages that match filters, page by page, unless an update has changed that."""
     selection = selection_of(**filters)
     cursor: str | None = None
@@ -138,7 +140,7 @@ async def dropping(queue: OpenQueue, filters: Mapping[str, Any]) -> AsyncIterato
             return
 
 
-async def reviving(queue: OpenQueue, reason: str, due_at: int, now: int) -> AsyncIterator[int]:
+async def reviving(queue: ServedQueue, reason: str, due_at: int, now: int) -> AsyncIterator[int]:
     """Put burials back, chunk by chunk."""
     context = queue.context
     chunk = await queue.drive(first_chunk(context, reason))

@@ -24,7 +24,7 @@ from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
 from duequeue.server.payloads import to_wire
 from duequeue.server.problems import Problem, invalid
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Route
 from duequeue.server.settling import settle
 from duequeue.server.times import instant_text_or_none, millis_text, read_duration
@@ -79,7 +79,11 @@ def _wait(exchange: Exchange, asked: wire.Poll) -> timedelta:
 
 
 async def _wait_for_messages(
-    exchange: Exchange, queue: OpenQueue, context: Context[bytes], asked: wire.Poll, wait: timedelta
+    exchange: Exchange,
+    queue: ServedQueue,
+    context: Context[bytes],
+    asked: wire.Poll,
+    wait: timedelta,
 ) -> tuple[Verdicts, Found]:
     flow = PollFlow(queue.perform, queue.lookouts, wait.total_seconds())
     # A request that may not wait is refused here, before it has settled anything.
@@ -90,7 +94,7 @@ async def _wait_for_messages(
     return settled, found
 
 
-async def _settled(exchange: Exchange, queue: OpenQueue, asked: wire.Poll) -> Verdicts:
+async def _settled(exchange: Exchange, queue: ServedQueue, asked: wire.Poll) -> Verdicts:
     if asked.settle is None:
         return {}
     exchange.check(Scope.SETTLE, queue.name)
@@ -102,7 +106,7 @@ def _wrap(context: Context[bytes]) -> "partial[LeasedMessage[bytes]]":
 
 
 async def _unless_gone(
-    exchange: Exchange, queue: OpenQueue, polled: "asyncio.Task[Found]", flow: PollFlow
+    exchange: Exchange, queue: ServedQueue, polled: "asyncio.Task[Found]", flow: PollFlow
 ) -> Found:
     """Wait for messages; if the client goes away meanwhile, give them back."""
     gone = asyncio.ensure_future(exchange.receive())
@@ -126,17 +130,17 @@ async def _unless_gone(
     raise ClientGone
 
 
-async def _give_back_later(queue: OpenQueue, polled: "asyncio.Task[Found]") -> None:
+async def _give_back_later(queue: ServedQueue, polled: "asyncio.Task[Found]") -> None:
     with suppress(Stopped, DueQueueError):
         await _give_back(queue, await polled)
 
 
-async def _give_back(queue: OpenQueue, found: Found) -> None:
+async def _give_back(queue: ServedQueue, found: Found) -> None:
     with suppress(DueQueueError):  # they come again when their leases end
         await queue.drive(give_back(queue.context, found))
 
 
-async def _within_bytes(queue: OpenQueue, found: Found, most: int) -> Found:
+async def _within_bytes(queue: ServedQueue, found: Found, most: int) -> Found:
     """Give back what would make the answer too long; there is always one message in it."""
     size = 0
     for place, message in enumerate(found):
@@ -147,7 +151,7 @@ async def _within_bytes(queue: OpenQueue, found: Found, most: int) -> Found:
     return found
 
 
-def _delivery(message: LeasedMessage[bytes], queue: OpenQueue, form: Format) -> wire.Delivery:
+def _delivery(message: LeasedMessage[bytes], queue: ServedQueue, form: Format) -> wire.Delivery:
     payload, base64 = to_wire(message.payload, queue.type_name, form, is_checked=True)
     return wire.Delivery(  # in the order of its fields, because that is faster
         message.key,

@@ -31,7 +31,7 @@ from duequeue.server.port_arguments import checked_arguments
 from duequeue.server.port_scopes import LONG_READS, believes_clients, check_call, may_create
 from duequeue.server.port_times import client_time
 from duequeue.server.problems import UNREADABLE, Problem, invalid, undecodable
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Route
 from duequeue.server.tokens import Scope
 from duequeue.server.wakeups import Waiter, caused_by
@@ -91,7 +91,7 @@ async def wait(exchange: Exchange) -> None:
 
 
 async def _wait_for_a_ring(
-    exchange: Exchange, queue: OpenQueue, waiter: Waiter, seconds: float
+    exchange: Exchange, queue: ServedQueue, waiter: Waiter, seconds: float
 ) -> None:
     gone = asyncio.ensure_future(exchange.receive())
     gone.add_done_callback(lambda _: waiter.stop())
@@ -153,7 +153,7 @@ async def _run(
     return remote.FoundMessage.of(result) if given.operation == "read" else result
 
 
-async def _in_one_try(queue: OpenQueue, given: Call, steps: Callable[[], Steps[Any]]) -> Any:
+async def _in_one_try(queue: ServedQueue, given: Call, steps: Callable[[], Steps[Any]]) -> Any:
     """Run it once, because the client tries again by itself, but note whether the store answers."""
     flow = retrying(
         RetryPolicy.never(),
@@ -166,7 +166,7 @@ async def _in_one_try(queue: OpenQueue, given: Call, steps: Callable[[], Steps[A
 
 
 async def _read(
-    exchange: Exchange, queue: OpenQueue, given: Call, steps: Callable[[], Steps[Any]]
+    exchange: Exchange, queue: ServedQueue, given: Call, steps: Callable[[], Steps[Any]]
 ) -> object:
     """Run an operation that only reads in its turn; see `reads.py`."""
     of = (given.operation, queue.kind)
@@ -175,7 +175,7 @@ async def _read(
     return await exchange.look(of, partial(queue.reading.run, steps, _seconds(given.seconds)))
 
 
-async def _store(exchange: Exchange, queue: OpenQueue, given: Call) -> Store:
+async def _store(exchange: Exchange, queue: ServedQueue, given: Call) -> Store:
     if not believes_clients(exchange):
         return queue.context.store
     if given.operation == "open":
@@ -258,7 +258,7 @@ _ANSWERED: dict[str, Callable[[tuple[Any, ...], Any], list[str]]] = {
 }
 
 
-def _announce(queue: OpenQueue, store: Store, given: Call, due_at: int) -> None:
+def _announce(queue: ServedQueue, store: Store, given: Call, due_at: int) -> None:
     """Wake those who wait, at this server and at others, except for the sender itself."""
     context = queue.context
     store.announce(due_at)
@@ -270,7 +270,7 @@ def _announce(queue: OpenQueue, store: Store, given: Call, due_at: int) -> None:
         context.alerts.notify(due_at)
 
 
-def _as_ours(queue: OpenQueue, given: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _as_ours(queue: ServedQueue, given: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments with this server as the sender of a wake-up, not its client."""
     if given.operation in _ANSWERED:
         return *arguments[:-1], queue.context.sender()

@@ -34,7 +34,7 @@ MOST_PORT_STORES = 100
 RETRY = RetryPolicy(budget=timedelta(seconds=10))
 
 
-class OpenQueue(AsyncParts[bytes]):
+class ServedQueue(AsyncParts[bytes]):
     """One queue: `queue` shows payloads that cannot be decoded, and polls through `context` bury
     them. `looking` is for what only reads, and `users` counts the requests that are under way."""
 
@@ -116,7 +116,7 @@ class Queues:
         self.meter = meter
         self._limits = limits
         self._most = limits.open_queues
-        self._open: dict[tuple[str, str], asyncio.Task[OpenQueue]] = {}
+        self._open: dict[tuple[str, str], asyncio.Task[ServedQueue]] = {}
         self._opened_by: dict[tuple[str, str], str] = {}
         self._informed: set[asyncio.Event] = set()
         self._backend = backend_for(settings.url)
@@ -141,7 +141,7 @@ class Queues:
         return self._backend.place
 
     @property
-    def opened(self) -> list[OpenQueue]:
+    def opened(self) -> list[ServedQueue]:
         """The queues that are open now."""
         tasks = [each for each in self._open.values() if each.done() and not each.cancelled()]
         return [each.result() for each in tasks if each.exception() is None]
@@ -152,7 +152,7 @@ class Queues:
             self._starting = asyncio.create_task(self._start())
         return await asyncio.shield(self._starting)
 
-    async def get(self, name: str, type_name: str, token: str = "") -> OpenQueue:
+    async def get(self, name: str, type_name: str, token: str = "") -> ServedQueue:
         """Return an open queue, which the caller must count as used before it awaits anything.
 
         The id of a token says for whom it is opened.
@@ -174,7 +174,7 @@ class Queues:
         return queue
 
     @asynccontextmanager
-    async def using(self, name: str, type_name: str) -> AsyncIterator[OpenQueue]:
+    async def using(self, name: str, type_name: str) -> AsyncIterator[ServedQueue]:
         """Keep a queue open until the block ends."""
         queue = await self.get(name, type_name)
         with queue.in_use():
@@ -184,7 +184,7 @@ class Queues:
         """Return whether the database has a queue."""
         return (name, type_name) in self._open or (name, type_name) in await self.kinds()
 
-    async def empty(self, name: str, type_name: str) -> OpenQueue:
+    async def empty(self, name: str, type_name: str) -> ServedQueue:
         """Return an empty queue in memory, which stands for one that does not exist yet."""
         found = await self._open_one(f"memory:{secrets.token_hex(16)}", name, type_name)
         found.exists = False
@@ -257,11 +257,11 @@ class Queues:
         assert self._session is not None  # noqa: S101 - the caller has started
         return await run_async(self._session, operation, RETRY)
 
-    async def _open_one(self, url: str, name: str, type_name: str) -> OpenQueue:
+    async def _open_one(self, url: str, name: str, type_name: str) -> ServedQueue:
         checked = self._opening(backend_for(url), name, type_name)
         await self.start()  # so that the tables of a store in memory outlive this queue
         context, session = await checked.open_async(partial(self.meter.metered, name))
-        return OpenQueue(checked.backend, context, session, type_name, self.meter, self._limits)
+        return ServedQueue(checked.backend, context, session, type_name, self.meter, self._limits)
 
     def _opening(self, backend: Backend, name: str, type_name: str) -> Opening[bytes]:
         settings = replace(self.settings, retry=RETRY)

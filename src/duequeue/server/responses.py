@@ -20,7 +20,7 @@ from duequeue.server.missing_queues import wait_for_queue
 from duequeue.server.parameters import HOT_TYPES, KEY, QUEUE, TYPE
 from duequeue.server.payloads import JSON, to_wire
 from duequeue.server.problems import Problem, invalid
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Parameter, Route
 from duequeue.server.times import read_duration
 from duequeue.server.tokens import Scope
@@ -85,7 +85,7 @@ async def _response(exchange: Exchange, key: str, wait: timedelta) -> Response |
         gone.cancel()
 
 
-def _look(queue: OpenQueue, key: str, wait: timedelta) -> Flow[Response | None]:
+def _look(queue: ServedQueue, key: str, wait: timedelta) -> Flow[Response | None]:
     return responding.response(replace(queue.patient_for(wait), response_codec=_STORED), key, wait)
 
 

@@ -13,7 +13,7 @@ from duequeue.server import wire
 from duequeue.server.exchange import Exchange
 from duequeue.server.parameters import HOT_TYPES, QUEUE, TYPE
 from duequeue.server.problems import invalid
-from duequeue.server.queues import OpenQueue
+from duequeue.server.queues import ServedQueue
 from duequeue.server.routing import Route
 from duequeue.server.times import read_duration
 from duequeue.server.tokens import Scope
@@ -28,7 +28,7 @@ async def post(exchange: Exchange) -> None:
 
 
 async def settle(
-    exchange: Exchange, queue: OpenQueue, asked: wire.Settlement, place: str = ""
+    exchange: Exchange, queue: ServedQueue, asked: wire.Settlement, place: str = ""
 ) -> dict[str, wire.Verdict]:
     """Settle deliveries, and return for each token whether its lease still held.
 

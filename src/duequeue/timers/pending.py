@@ -20,7 +20,7 @@ T = TypeVar("T")
 Taken: TypeAlias = list[tuple[Handle, T]]
 
 
-class Wait(NamedTuple):
+class TimedWait(NamedTuple):
     """How to wait for the bell before the next look; see `Bell.wait`."""
 
     heard: int
@@ -83,7 +83,7 @@ class Pending(Generic[T]):
                 self._timer.schedule(due_of(handle), item, rank_of(handle))
         self._wake_another()
 
-    def looks(self, taken: Taken[T], timeout: float | None) -> Generator[Wait, None, None]:
+    def looks(self, taken: Taken[T], timeout: float | None) -> Generator[TimedWait, None, None]:
         """Look for a due item until there is one or the timeout is over; yield the waits between.
 
         The timeout is in milliseconds, and passes by the injected clock or by the real one,
@@ -107,7 +107,7 @@ class Pending(Generic[T]):
                 pause = pause_before_next_look(now, looks_at, left)
                 if pause is None:
                     return
-                yield Wait(heard, looks_at, pause)
+                yield TimedWait(heard, looks_at, pause)
         finally:
             if unsubscribe is not None:
                 unsubscribe()

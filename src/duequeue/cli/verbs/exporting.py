@@ -12,7 +12,7 @@ from duequeue.cli.numbers import counted
 from duequeue.cli.opening import add_queue, chosen_queue, open_found, place_of
 from duequeue.cli.output import as_json
 from duequeue.cli.payloads import exact_payload_facts
-from duequeue.cli.progress import Progress
+from duequeue.cli.progress import ProgressCounter
 from duequeue.cli.verbs.ls import add_filters, selected
 from duequeue.cli.when import stamp
 from duequeue.errors import InvalidArgument
@@ -38,7 +38,7 @@ def run(given: argparse.Namespace) -> int:
     """Write the messages."""
     place = place_of(given)
     found = chosen_queue(given, place)
-    progress = Progress("exported", quiet=given.quiet)
+    progress = ProgressCounter("exported", quiet=given.quiet)
     try:
         with open_found(place, found) as queue, _target(given.to) as target:
             for message in selected(queue, given):

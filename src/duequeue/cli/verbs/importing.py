@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from duequeue.cli.exit_codes import ExitCode
 from duequeue.cli.interrupting import Interrupts
-from duequeue.cli.numbered_lines import BadLine, Line, lines_of
+from duequeue.cli.numbered_lines import BadLine, NumberedLine, lines_of
 from duequeue.cli.opening import (
     RawCodec,
     add_queue_name,
@@ -19,7 +19,7 @@ from duequeue.cli.opening import (
     place_of,
 )
 from duequeue.cli.payloads import STDIN
-from duequeue.cli.progress import Progress
+from duequeue.cli.progress import ProgressCounter
 from duequeue.cli.verbs.offer import queue_name
 from duequeue.errors import InvalidArgument
 from duequeue.message import Message, OfferOutcome
@@ -65,7 +65,7 @@ def _import(given: argparse.Namespace) -> int:
     place = place_of(given)
     found = existing_queues(place)
     name = queue_name(given, found or [])
-    progress = Progress("checked" if given.dry_run else "imported", quiet=given.quiet)
+    progress = ProgressCounter("checked" if given.dry_run else "imported", quiet=given.quiet)
     with _source(given.source) as source:
         lines = lines_of(source, given.skip)
         first = next(lines, None)
@@ -87,7 +87,10 @@ def _import(given: argparse.Namespace) -> int:
 
 
 def _offer(
-    queue: Queue[bytes], lines: Iterator[Line], given: argparse.Namespace, progress: Progress
+    queue: Queue[bytes],
+    lines: Iterator[NumberedLine],
+    given: argparse.Namespace,
+    progress: ProgressCounter,
 ) -> int:
     outcomes: Counter[OfferOutcome] = Counter()
     last = given.skip
@@ -119,13 +122,13 @@ def _so_far(last: int) -> str:
     return f"lines 1 to {last:,} are imported" if last else "no line is imported"
 
 
-def _message(line: Line, *, replace: bool) -> Message[bytes]:
+def _message(line: NumberedLine, *, replace: bool) -> Message[bytes]:
     return Message(
         line.key, line.payload, line.due_at, replace, line.headers or None, line.expires_at
     )
 
 
-def _of_one_type(first: Line, others: Iterator[Line]) -> Iterator[Line]:
+def _of_one_type(first: NumberedLine, others: Iterator[NumberedLine]) -> Iterator[NumberedLine]:
     yield first
     for line in others:
         if line.payload_type != first.payload_type:

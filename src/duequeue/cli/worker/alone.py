@@ -14,11 +14,11 @@ from duequeue.cli.stop_requests import StopRequest, StopRequests, listening_to_s
 from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.django_support import set_up_django
 from duequeue.cli.worker.health import STARTING, health_endpoint, problem_of
-from duequeue.cli.worker.services import Service, addresses, find_services, queue_names
+from duequeue.cli.worker.services import ServedHandler, addresses, find_services, queue_names
 from duequeue.cli.worker.serving import RunningConsumer, running_consumers
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
-from duequeue.cli.worker.tally import Counter, Report, Tally
+from duequeue.cli.worker.tally import Counter, Tally, WorkerReport
 from duequeue.cli.worker.terminals import terminal_of
 from duequeue.events.events import Event, Listener
 from duequeue.events.log import log_event
@@ -29,19 +29,19 @@ STOPPING_REPORT_SECONDS = 0.05
 HARD_STOP_SECONDS = 5.0
 
 
-def prepared(settings: WorkerSettings) -> list[Service]:
+def prepared(settings: WorkerSettings) -> list[ServedHandler]:
     """Set up the log and Django, and import the handlers."""
     set_up_log(settings.log_level, settings.log_format)
     set_up_django()
     return find_services(settings)
 
 
-def work_alone(settings: WorkerSettings, services: list[Service]) -> int:
+def work_alone(settings: WorkerSettings, services: list[ServedHandler]) -> int:
     """Consume in this process, with a status line."""
     terminal = terminal_of(settings)
-    last = Report(Tally(), STARTING)
+    last = WorkerReport(Tally(), STARTING)
 
-    def report(new: Report) -> None:
+    def report(new: WorkerReport) -> None:
         nonlocal last
         last = new
         status.update(new.tally)
@@ -60,9 +60,9 @@ def work_alone(settings: WorkerSettings, services: list[Service]) -> int:
 
 def consume(
     settings: WorkerSettings,
-    services: list[Service],
+    services: list[ServedHandler],
     requests: StopRequests,
-    report: Callable[[Report], None],
+    report: Callable[[WorkerReport], None],
 ) -> Tally:
     """Consume until asked to stop, and return the final counts."""
     counter = Counter()
@@ -75,7 +75,7 @@ def consume(
 
             def report_now() -> None:
                 tally = counter.tally(consumers.in_hand)
-                report(Report(tally, problem_of(consumers, services)))
+                report(WorkerReport(tally, problem_of(consumers, services)))
 
             _run_until_stopped(consumers, requests, request, settings.grace, report_now)
     return counter.tally(0)

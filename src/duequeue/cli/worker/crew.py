@@ -23,10 +23,10 @@ from duequeue.cli.stop_requests import (
 from duequeue.cli.worker.alone import HARD_STOP_SECONDS, REPORT_SECONDS, consume, prepared
 from duequeue.cli.worker.beginning import start_unless_stopped
 from duequeue.cli.worker.health import STARTING, health_endpoint
-from duequeue.cli.worker.services import Service, addresses, queue_names
+from duequeue.cli.worker.services import ServedHandler, addresses, queue_names
 from duequeue.cli.worker.settings import WorkerSettings
 from duequeue.cli.worker.status import Status
-from duequeue.cli.worker.tally import Report, Tally
+from duequeue.cli.worker.tally import Tally, WorkerReport
 from duequeue.cli.worker.terminals import terminal_of
 from duequeue.errors import DueQueueError
 from duequeue.opening import open_queue
@@ -41,7 +41,7 @@ PAUSES = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=30
 _spawn = multiprocessing.get_context("spawn")
 
 
-def work_together(settings: WorkerSettings, services: list[Service], processes: int) -> int:
+def work_together(settings: WorkerSettings, services: list[ServedHandler], processes: int) -> int:
     """Consume in several processes, with one status line."""
     terminal = terminal_of(settings)
     workers: WorkerProcesses | None = None
@@ -70,7 +70,7 @@ def work_together(settings: WorkerSettings, services: list[Service], processes: 
     return workers.exit_status
 
 
-def _open_once(services: list[Service]) -> None:
+def _open_once(services: list[ServedHandler]) -> None:
     for service in services:
         if service.queue is None:  # otherwise its module has opened it
             open_queue(service.opening, Queue).close()
@@ -83,7 +83,7 @@ class WorkerProcess:
     process: SpawnProcess
     pipe: "Connection[Any, Any]"
     started_at: float
-    report: Report = field(default_factory=lambda: Report(Tally(), STARTING))
+    report: WorkerReport = field(default_factory=lambda: WorkerReport(Tally(), STARTING))
     reported_at: float = field(default_factory=monotonic)
 
 
@@ -195,7 +195,7 @@ def _send(worker: WorkerProcess, request: StopRequest) -> None:
 def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
     """Run as one of the processes."""
 
-    def report(new: Report) -> None:
+    def report(new: WorkerReport) -> None:
         with suppress(OSError):  # the parent is gone, which counts as a stop request
             parent.send(new)
 
@@ -207,4 +207,4 @@ def _work(settings: WorkerSettings, parent: "Connection[Any, Any]") -> None:
         except DueQueueError as error:
             print_error(str(error))
             sys.exit(1)
-        report(Report(last))
+        report(WorkerReport(last))

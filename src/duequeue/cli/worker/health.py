@@ -7,7 +7,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 
-from duequeue.cli.worker.services import Service
+from duequeue.cli.worker.services import ServedHandler
 from duequeue.cli.worker.serving import RunningConsumers
 from duequeue.errors import InvalidArgument
 from duequeue.instants import words_for
@@ -18,21 +18,21 @@ STARTING = "the worker is starting"
 SLACK_SECONDS = 15.0
 
 
-class Health:
+class WorkerHealth:
     """What keeps a worker from working, in words; nothing if it works."""
 
     def __init__(self) -> None:
         self.problem = STARTING
 
 
-def problem_of(consumers: RunningConsumers, services: list[Service]) -> str:
+def problem_of(consumers: RunningConsumers, services: list[ServedHandler]) -> str:
     """Return what is wrong with the consumers of this process, or nothing."""
     if consumers.stopped:
         return "a consumer has stopped"
     return next(filter(None, map(_problem_of_store, services)), "")
 
 
-def _problem_of_store(service: Service) -> str:
+def _problem_of_store(service: ServedHandler) -> str:
     """Return a problem if a store was not reached recently, or nothing.
 
     An idle consumer looks at its store in each poll interval, and a busy one extends its leases.

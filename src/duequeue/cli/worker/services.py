@@ -28,7 +28,7 @@ from duequeue.queue import Queue
 
 
 @dataclass(frozen=True)
-class Service:
+class ServedHandler:
     """A handler, how its queue is opened, and the options of its consumer.
 
     A queue that the handler's own module has opened is used as it is, with its listeners.
@@ -51,7 +51,7 @@ class Service:
         return self.opening.consumer_lease if given is None else given
 
 
-def find_services(settings: WorkerSettings) -> list[Service]:
+def find_services(settings: WorkerSettings) -> list[ServedHandler]:
     """Import the handlers, and check everything about them that can be checked without a store."""
     found: dict[int, tuple[str, BoundHandler[Any, Any, Any] | None]] = {}
     for place in settings.handlers:
@@ -67,21 +67,21 @@ def find_services(settings: WorkerSettings) -> list[Service]:
     return [_service(settings, *each) for each in found.values()]
 
 
-def queue_names(services: list[Service]) -> str:
+def queue_names(services: list[ServedHandler]) -> str:
     """Return the names of their queues, or how many there are."""
     names = list(dict.fromkeys(service.name for service in services))
     most = 3
     return ", ".join(names) if len(names) <= most else f"{len(names)} queues"
 
 
-def addresses(services: list[Service]) -> str:
+def addresses(services: list[ServedHandler]) -> str:
     """Return where their stores are."""
     return ", ".join(dict.fromkeys(service.opening.backend.address for service in services))
 
 
 def _service(
     settings: WorkerSettings, place: str, bound: BoundHandler[Any, Any, Any] | None
-) -> Service:
+) -> ServedHandler:
     function = load(place) if bound is None else _innermost(bound)
     own: ConsumerOptions = {} if bound is None else bound.options
     options: ConsumerOptions = {**own, **settings.consuming()}
@@ -91,7 +91,7 @@ def _service(
     queue = bound.queue if bound is not None and opens is known else None
     if not isinstance(queue, Queue) or is_async(function):
         queue = None
-    return Service(function, opens, queue, options)
+    return ServedHandler(function, opens, queue, options)
 
 
 def _innermost(bound: BoundHandler[Any, Any, Any]) -> Callable[..., Any]:

@@ -9,11 +9,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from duequeue.cli.handler_path import is_async
 from duequeue.cli.worker.django_support import with_fresh_connections
-from duequeue.cli.worker.services import Service
+from duequeue.cli.worker.services import ServedHandler
 from duequeue.consumer.consumer_async import AsyncConsumer
 from duequeue.events.events import Listener
 from duequeue.opening import open_queue
-from duequeue.opening_async import OpeningQueue
+from duequeue.opening_async import AwaitableQueue
 from duequeue.queue import Queue
 from duequeue.queue_async import AsyncQueue
 
@@ -64,7 +64,9 @@ class RunningConsumers:
 
 
 @contextmanager
-def running_consumers(services: list[Service], listener: Listener) -> Iterator[RunningConsumers]:
+def running_consumers(
+    services: list[ServedHandler], listener: Listener
+) -> Iterator[RunningConsumers]:
     """Open the queues and consume, on one event loop for all asynchronous handlers."""
     with ExitStack() as open_things:
         loop: Loop | None = None
@@ -79,7 +81,7 @@ def running_consumers(services: list[Service], listener: Listener) -> Iterator[R
 
 
 @contextmanager
-def _on_threads(service: Service, listener: Listener) -> Iterator[RunningConsumer]:
+def _on_threads(service: ServedHandler, listener: Listener) -> Iterator[RunningConsumer]:
     handler = with_fresh_connections(service.function)
     with _queue_of(service) as queue:
         unsubscribe = queue.events.subscribe(listener)
@@ -88,18 +90,20 @@ def _on_threads(service: Service, listener: Listener) -> Iterator[RunningConsume
         unsubscribe()
 
 
-def _queue_of(service: Service) -> AbstractContextManager[Queue[Any]]:
+def _queue_of(service: ServedHandler) -> AbstractContextManager[Queue[Any]]:
     """Return the queue of the handler's module, or another one; it is closed with the worker."""
     return open_queue(service.opening, Queue) if service.queue is None else service.queue
 
 
 @contextmanager
-def _on_a_loop(loop: "Loop", service: Service, listener: Listener) -> Iterator[RunningConsumer]:
+def _on_a_loop(
+    loop: "Loop", service: ServedHandler, listener: Listener
+) -> Iterator[RunningConsumer]:
     """Run on the loop's own thread, so that a handler that blocks it does not block signals."""
     handler = with_fresh_connections(service.function)
 
     async def start() -> tuple[AsyncQueue[Any], AsyncConsumer[Any]]:
-        queue = await OpeningQueue(service.opening, AsyncQueue[Any])
+        queue = await AwaitableQueue(service.opening, AsyncQueue[Any])
         queue.events.subscribe(listener)
         return queue, queue.consume(handler, **service.options)
 

@@ -31,7 +31,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Report:
+class WorkerReport:
     """The counts of a process, and what keeps it from working, if anything does."""
 
     tally: Tally

@@ -21,7 +21,7 @@ from duequeue.pipeline.checkpoint import Checkpoint
 from duequeue.pipeline.delivering.handling import Handler, Handling
 from duequeue.pipeline.delivering.results_folder import ResultsFolder
 from duequeue.pipeline.progress import NoProgress, Progress
-from duequeue.pipeline.starting import Start
+from duequeue.pipeline.starting import StartingPoint
 from duequeue.pipeline.streaming_query import BatchTotals, Counts, run_query
 from duequeue.spark.open_bulk import FIRST_CONTACT, OpenBulk
 from duequeue.spark.options import Options, parse
@@ -84,7 +84,7 @@ def deliver(  # noqa: PLR0913 - all but four are optional
     kept = Checkpoint(spark, checkpoint)
     folder = ResultsFolder(spark, results) if isinstance(results, str | Path) else None
     target = _parsed(results, parsed) if isinstance(results, ToQueue) else None
-    with Start(kept, folder, target).begun(parsed, reset=reset_checkpoint):
+    with StartingPoint(kept, folder, target).begun(parsed, reset=reset_checkpoint):
         given["consumerId"] = parsed.consumer_id or kept.consumer()
         handled = handled_frame(_messages(spark, given, parsed), handling)
         writer = _writer(handled, folder or target, parsed)

@@ -11,7 +11,7 @@ from duequeue.port.store import AsyncSession, Backend, Session, Steps, Store
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.alerts import WAIT_SECONDS, HttpAlerts
 from duequeue.stores.http.session import AsyncHttpSession, HttpSession
-from duequeue.stores.http.store import Opened, RemoteCall, http_history, http_store
+from duequeue.stores.http.store import RemoteCall, RemoteQueue, http_history, http_store
 from duequeue.stores.judging import judge_clock
 
 
@@ -51,14 +51,14 @@ class HttpBackend(Backend):
     ) -> Steps[Store]:
         """Have the server open the store of one kind."""
         name, _, type_name = kind.partition("|")
-        opened = Opened(name, type_name, sweep_interval, history, self._sender)
+        opened = RemoteQueue(name, type_name, sweep_interval, history, self._sender)
         yield RemoteCall(opened, "open", OPEN, (migrate,))
         return http_store(opened)
 
     def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
         """Ask the server."""
         found: dict[str, int]
-        found = yield RemoteCall(Opened(name), "count_types", COUNT_TYPES, (name, most))
+        found = yield RemoteCall(RemoteQueue(name), "count_types", COUNT_TYPES, (name, most))
         return found
 
     @at_once
@@ -68,11 +68,11 @@ class HttpBackend(Backend):
 
     def kinds(self) -> Steps[list[str]]:
         """Ask the server for the kinds that the token may see."""
-        found: list[str] = yield RemoteCall(Opened(), "kinds", KINDS, ())
+        found: list[str] = yield RemoteCall(RemoteQueue(), "kinds", KINDS, ())
         return found
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Let the server examine itself and its store."""
-        found: Examination = yield RemoteCall(Opened(), "examine", EXAMINE, (now,))
+        found: Examination = yield RemoteCall(RemoteQueue(), "examine", EXAMINE, (now,))
         clock = judge_clock(found.now - now)._replace(about="clock of the service")
         return [clock, *found.findings]

@@ -28,7 +28,7 @@ SECONDS = 30.0
 JSON = "application/json"
 
 
-class Connections:
+class ClientConnections:
     """A pool that threads share; the connection that was used last is used first.
 
     Idle connections are kept for as long as the pool has users.
@@ -120,12 +120,12 @@ class Connections:
         connection.close()
 
 
-_connections: Shared[Connections] = Shared()
+_connections: Shared[ClientConnections] = Shared()
 
 
-def shared_connections(address: ServerAddress) -> Connections:
+def shared_connections(address: ServerAddress) -> ClientConnections:
     """Return the connections of this process to a server with one token."""
-    return _connections.get(address, partial(Connections, address))
+    return _connections.get(address, partial(ClientConnections, address))
 
 
 def send(
@@ -173,7 +173,7 @@ class ServerRequests:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._address = ServerAddress.from_url(url, token)
-        self._connections = Connections(self._address)
+        self._connections = ClientConnections(self._address)
         self._connections.join()
 
     def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:

@@ -10,7 +10,7 @@ from duequeue.port.remote import BURIALS, CRON, HISTORY, STORE, FoundMessage, Op
 from duequeue.port.store import NoUpkeep, Steps, Store
 
 
-class Opened(NamedTuple):
+class RemoteQueue(NamedTuple):
     """What a client has opened a queue with; the defaults are for the whole database."""
 
     queue: str = ""
@@ -23,7 +23,7 @@ class Opened(NamedTuple):
 class RemoteCall(NamedTuple):
     """The only command: call an operation of the server."""
 
-    opened: Opened
+    opened: RemoteQueue
     name: str
     operation: Operation
     arguments: tuple[Any, ...]
@@ -32,7 +32,7 @@ class RemoteCall(NamedTuple):
 class RemoteOperations:
     """Operations of a protocol under the names of its methods."""
 
-    def __init__(self, opened: Opened, operations: dict[str, Operation], prefix: str) -> None:
+    def __init__(self, opened: RemoteQueue, operations: dict[str, Operation], prefix: str) -> None:
         self._opened = opened
         self._operations = operations
         self._prefix = prefix
@@ -53,7 +53,7 @@ class RemoteOperations:
 class HttpStore(RemoteOperations, NoUpkeep):
     """The messages of one kind behind a server; the server announces what it stores."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: RemoteQueue) -> None:
         super().__init__(opened, STORE, "")
         self.burials = cast("BurialTable", RemoteOperations(opened, BURIALS, "burials."))
         self.cron = cast("CronTable", RemoteOperations(opened, CRON, "cron."))
@@ -65,11 +65,11 @@ class HttpStore(RemoteOperations, NoUpkeep):
         return found.message
 
 
-def http_store(opened: Opened) -> Store:
+def http_store(opened: RemoteQueue) -> Store:
     """Return the store of a queue."""
     return cast("Store", HttpStore(opened))
 
 
 def http_history() -> HistoryTable:
     """Return the history of the whole database."""
-    return cast("HistoryTable", RemoteOperations(Opened(), HISTORY, "history."))
+    return cast("HistoryTable", RemoteOperations(RemoteQueue(), HISTORY, "history."))

@@ -15,6 +15,7 @@ from duequeue.port.listing import Position, Selection
 from duequeue.port.store import (
     DROPPED,
     KEEP,
+    AgeLimits,
     Answer,
     Burial,
     Claimed,
@@ -22,7 +23,6 @@ from duequeue.port.store import (
     Expiry,
     Extended,
     Lease,
-    Limits,
     ListedMessage,
     NoUpkeep,
     Record,
@@ -257,7 +257,7 @@ class MemoryStore(NoUpkeep):
         return self._table.earliest_due(now)
 
     @at_once
-    def delete_old(self, limits: Limits, limit: int) -> bool:  # noqa: ARG002 - the port's signature
+    def delete_old(self, limits: AgeLimits, limit: int) -> bool:  # noqa: ARG002 - the port's signature
         """Walk over everything; all of it may go at once, because nobody waits for a disk."""
         if limits.history_before is not None:
             self._settling.forget_before(limits.history_before)

@@ -18,6 +18,7 @@ from duequeue.port.listing import Selection
 from duequeue.port.store import (
     DROPPED,
     KEEP,
+    AgeLimits,
     Answer,
     Burial,
     Claimed,
@@ -25,7 +26,6 @@ from duequeue.port.store import (
     Expiry,
     Extended,
     Lease,
-    Limits,
     ListedMessage,
     NoUpkeep,
     Record,
@@ -283,7 +283,7 @@ class RedisStore(NoUpkeep):
                 self._mailbox.waits.wake(self._caller.kind)
             raise
 
-    def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
+    def delete_old(self, limits: AgeLimits, limit: int) -> Steps[bool]:
         """Delete by time."""
         more = False
         if limits.history_before is not None:

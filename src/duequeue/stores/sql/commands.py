@@ -44,7 +44,7 @@ class Execute(NamedTuple):
     parameters: Parameters = NO_PARAMETERS
 
 
-class Script(NamedTuple):
+class SqlScript(NamedTuple):
     """Run the statements of a migration."""
 
     text: str
@@ -59,4 +59,4 @@ class Begin(NamedTuple):
 
 BEGIN = Begin()
 
-Command: TypeAlias = Query | QueryEach | QueriesInTurn | Execute | Script | Begin
+Command: TypeAlias = Query | QueryEach | QueriesInTurn | Execute | SqlScript | Begin

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duequeue.errors import SchemaError, StoreUnavailable
 from duequeue.port.store import Steps
 from duequeue.stores.sql.catalogue import load_queries
-from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row, Script
+from duequeue.stores.sql.commands import BEGIN, Execute, Query, Row, SqlScript
 
 
 class Migration(NamedTuple):
@@ -78,7 +78,7 @@ def _apply(dialect: str) -> Steps[list[Migration]]:
     # They are looked up again under the lock, because another process may have been faster.
     pending = yield from pending_migrations(dialect)
     for migration in pending:
-        yield Script(migration.text)
+        yield SqlScript(migration.text)
         yield Execute(
             "record_migration",
             {

@@ -10,9 +10,10 @@ from duequeue.port.burial_table import StoredBurial
 from duequeue.port.fencing import SAME_CLAIM
 from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import Selection
+from duequeue.port.listing import Position, Selection
 from duequeue.port.store import (
     ANONYMOUS_SENDER,
+    AgeLimits,
     Answer,
     Burial,
     Claimed,
@@ -20,7 +21,6 @@ from duequeue.port.store import (
     Expiry,
     Extended,
     Lease,
-    Limits,
     ListedMessage,
     Record,
     Release,
@@ -33,7 +33,7 @@ from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.listing import list_messages
 from duequeue.stores.sql.settling import KEY, LEASE, Settling, SqlResponses, pairs
-from duequeue.stores.sql.watermark import BEGINNING, Claim, Position, Watermark
+from duequeue.stores.sql.watermark import BEGINNING, Claim, Watermark
 from duequeue.stores.wakeup_note import Note
 
 OVERDUE = -1  # as the number of a bucket
@@ -259,7 +259,7 @@ class SqlStore:
         rows: list[Row] = yield Query("earliest_due", {**self._kind, "now": now})
         return rows[0][0] if rows else None
 
-    def delete_old(self, limits: Limits, limit: int) -> Steps[bool]:
+    def delete_old(self, limits: AgeLimits, limit: int) -> Steps[bool]:
         """Remove whole days where a day is a table, then delete rows by time."""
         deleted = [0]
         if limits.history_before is not None:

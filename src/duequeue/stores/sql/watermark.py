@@ -15,17 +15,12 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
+from duequeue.port.listing import Position
+
 NEVER = 2**63 - 1
 
 # How many ends of settled claims may stay in the heap, even if there are few others.
 MOST_LEFT_OVER = 100
-
-
-class Position(NamedTuple):
-    """A place in due order."""
-
-    due_at: int
-    id: int
 
 
 BEGINNING = Position(-NEVER - 1, 0)

@@ -45,7 +45,7 @@ T = TypeVar("T")
 TOLERANCE = 0.5
 
 
-class Pool:
+class RedisPool:
     """At most `pool_size` connections in use, and those that are idle.
 
     No script waits for a lock, so a call gives its connection back as soon as it is answered, and
@@ -107,12 +107,12 @@ class Pool:
                 return
 
 
-_pools: Shared[Pool] = Shared()
+_pools: Shared[RedisPool] = Shared()
 
 
-def shared_pool(settings: RedisSettings) -> Pool:
+def shared_pool(settings: RedisSettings) -> RedisPool:
     """Return the pool of this process for these settings."""
-    return _pools.get(settings, partial(Pool, settings))
+    return _pools.get(settings, partial(RedisPool, settings))
 
 
 class RedisSession:

@@ -14,7 +14,7 @@ class Host(NamedTuple):
         return f"{shown}:{self.port}"
 
 
-class Address(NamedTuple):
+class HostAddress(NamedTuple):
     """The hosts of a database, or its unix socket, which are safe to show."""
 
     hosts: tuple[Host, ...]

@@ -12,7 +12,7 @@ from duequeue.drive.steps import drive
 from duequeue.errors import InvalidArgument, StoreError
 from duequeue.port.store import Operation
 from duequeue.stores.sql.given_connection import MYSQLCLIENT, finder, is_a, refused
-from duequeue.stores.sql.mariadb.address import Address
+from duequeue.stores.sql.mariadb.address import HostAddress
 from duequeue.stores.sql.mariadb.connections import send
 from duequeue.stores.sql.mariadb.conversation import Conversation, command_name
 from duequeue.stores.sql.mariadb.errors import (
@@ -94,7 +94,7 @@ class BorrowedMariadbSession:
         return remember(connection, identity, has_tables=has_tables)
 
 
-def explained(error: Exception, address: Address) -> StoreError:
+def explained(error: Exception, address: HostAddress) -> StoreError:
     """Return the DueQueue error for an error in a caller's transaction."""
     translated = translate(error, address)
     number = number_of(error)

@@ -14,7 +14,7 @@ from duequeue.process.sockets import end_connection
 from duequeue.stores.sql.mariadb.address import Host
 from duequeue.stores.sql.mariadb.errors import NOT_READY, number_of
 from duequeue.stores.sql.mariadb.facts import ServerFacts, is_mysql
-from duequeue.stores.sql.mariadb.replies import Reply, reply_of, reply_of_result
+from duequeue.stores.sql.mariadb.replies import ServerReply, reply_of, reply_of_result
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
@@ -72,7 +72,7 @@ class MariadbConnection(pymysql.Connection):
         # longer than all the rest of connecting.
         return self._context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-    def send(self, statements: Sequence[str]) -> list[Reply]:
+    def send(self, statements: Sequence[str]) -> list[ServerReply]:
         """Send statements in one packet, and return the reply to each."""
         self.query(";".join(statements))
         replies = [reply_of_result(self._result)]
@@ -85,7 +85,7 @@ class MariadbConnection(pymysql.Connection):
         """Send a statement, without waiting for the reply."""
         self._execute_command(COMMAND.COM_QUERY, statement)  # type: ignore[attr-defined]
 
-    def receive(self) -> Reply:
+    def receive(self) -> ServerReply:
         """Wait for the reply to the statement that was sent last."""
         self.next_result()
         return reply_of_result(self._result)
@@ -118,7 +118,7 @@ class MariadbConnection(pymysql.Connection):
             self.close()
 
 
-def send(connection: Any, texts: Sequence[str], cursor_class: Any = Cursor) -> list[Reply]:
+def send(connection: Any, texts: Sequence[str], cursor_class: Any = Cursor) -> list[ServerReply]:
     """Send statements one after the other, and return the reply to each."""
     cursor = connection.cursor(cursor_class)
     replies = []
@@ -170,7 +170,7 @@ def _limit_reads(version: str, seconds: float) -> str:
     return f"SET SESSION max_statement_time = {seconds}"
 
 
-def facts_from(version: str, replies: Sequence[Reply]) -> tuple[ServerFacts, bool, list[str]]:
+def facts_from(version: str, replies: Sequence[ServerReply]) -> tuple[ServerFacts, bool, list[str]]:
     """Return what is known of a server, whether it takes writes, and what to send next."""
     ((most, wait, read_only, number),) = replies[0].rows or [()]
     wait = min(int(wait), LONGEST_LOCK_WAIT)

@@ -15,7 +15,7 @@ from duequeue.stores.sql.mariadb.address import Host
 from duequeue.stores.sql.mariadb.connections import facts_from, first_statements, may_try_next
 from duequeue.stores.sql.mariadb.errors import CANNOT_CONNECT
 from duequeue.stores.sql.mariadb.facts import ServerFacts
-from duequeue.stores.sql.mariadb.replies import Reply, reply_of_result
+from duequeue.stores.sql.mariadb.replies import ServerReply, reply_of_result
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
@@ -36,7 +36,7 @@ class AsyncMariadbConnection(Connection):
             **settings.arguments,
         )
 
-    async def send(self, statements: Sequence[str]) -> list[Reply]:
+    async def send(self, statements: Sequence[str]) -> list[ServerReply]:
         """Send statements in one packet, and return the reply to each.
 
         A cancelled caller still waits for the reply. The driver would only close the connection,
@@ -78,7 +78,7 @@ class AsyncMariadbConnection(Connection):
             self.close()
 
 
-async def send_async(connection: Any, texts: Sequence[str]) -> list[Reply]:
+async def send_async(connection: Any, texts: Sequence[str]) -> list[ServerReply]:
     """Send texts one after the other, and return the reply to each statement in them."""
     cursor = connection.cursor(Cursor)
     replies = []

@@ -20,10 +20,10 @@ from duequeue.stores.sql.commands import (
     Query,
     QueryEach,
     Row,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.mariadb.facts import ServerFacts
-from duequeue.stores.sql.mariadb.replies import Reply
+from duequeue.stores.sql.mariadb.replies import ServerReply
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
     PreparedQuery,
@@ -39,7 +39,7 @@ from duequeue.stores.sql.watermark import BEGINNING
 
 T = TypeVar("T")
 
-Packets: TypeAlias = Generator[Sequence[str], list[Reply], T]
+Packets: TypeAlias = Generator[Sequence[str], list[ServerReply], T]
 
 # A call waits for locked rows for this share of the time that it has left.
 SHARE_FOR_LOCKS = 0.8
@@ -93,7 +93,7 @@ class Conversation:
             return (yield from self._query_in_turn(command.queries))
         if isinstance(command, QueryEach):
             return (yield from self._query_each(command))
-        if isinstance(command, Script):
+        if isinstance(command, SqlScript):
             for statement in split(command.text):
                 yield [statement]
             return None
@@ -199,7 +199,7 @@ class Conversation:
         size = len(query.first)
         wait = self._wait_of(command)
         replies = yield from self._send(texts[::size], ends=False, waits=wait)
-        if all(map(Reply.inserted_all, replies)):
+        if all(map(ServerReply.inserted_all, replies)):
             yield from self._end()
             key = command.columns.index("key")
             return [(row[key], True) for row in command.each]
@@ -233,7 +233,7 @@ class Conversation:
         return found
 
     def _then(
-        self, query: PreparedQuery, replies: Sequence[Reply], common: dict[str, object]
+        self, query: PreparedQuery, replies: Sequence[ServerReply], common: dict[str, object]
     ) -> Packets[tuple[list[Row], int]]:
         """Send the statements that take the ids of what was found.
 
@@ -256,7 +256,7 @@ class Conversation:
 
     def _send(
         self, texts: Sequence[str], *, ends: bool = True, waits: int | None = None
-    ) -> Packets[list[Reply]]:
+    ) -> Packets[list[ServerReply]]:
         """Send statements; with `ends`, the transaction that they need ends with them."""
         before, after = list[str](), list[str]()
         seconds, in_transaction = self.lock_seconds, self.in_transaction
@@ -275,7 +275,7 @@ class Conversation:
         if sum(map(len, packets[0])) + len(packets[0]) > self._most_bytes:
             packets = list(self._packets(packets[0]))
         self.lock_seconds, self.in_transaction = seconds, in_transaction
-        replies = list[Reply]()
+        replies = list[ServerReply]()
         for packet in packets:
             replies += yield packet
         if after:
@@ -340,7 +340,7 @@ class Conversation:
         return self.lock_seconds if self.lock_seconds <= wait <= 2 * self.lock_seconds else wait
 
 
-def _rows(replies: Sequence[Reply]) -> list[Row]:
+def _rows(replies: Sequence[ServerReply]) -> list[Row]:
     return next((reply.rows for reply in replies if reply.rows is not None), [])
 
 

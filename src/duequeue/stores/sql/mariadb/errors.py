@@ -9,7 +9,7 @@ import asyncmy.errors
 import pymysql
 
 from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
-from duequeue.stores.sql.mariadb.address import Address
+from duequeue.stores.sql.mariadb.address import HostAddress
 from duequeue.stores.sql.migrations import missing_tables
 from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
@@ -63,7 +63,7 @@ def number_of(error: BaseException) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def translate(error: Exception, address: Address) -> StoreError:
+def translate(error: Exception, address: HostAddress) -> StoreError:
     """Return the DueQueue error for a driver's error."""
     number = number_of(error)
     words = " ".join(str(part) for part in error.args[1:]).strip() or str(error)
@@ -84,7 +84,7 @@ def translate(error: Exception, address: Address) -> StoreError:
     return kind(f"{where}: {words}" if number is None else f"{where}: {words} ({number})")
 
 
-def failure(error: BaseException, place: WatchedPlace, address: Address) -> StoreError | None:
+def failure(error: BaseException, place: WatchedPlace, address: HostAddress) -> StoreError | None:
     """Return the DueQueue error for a failed call; None if its own error is the one to raise."""
     is_of_driver = isinstance(error, (*DRIVER_ERRORS, OSError))
     if is_of_driver and place.is_cut:

@@ -22,7 +22,7 @@ LARGEST_STATEMENT = MAX_PAYLOAD_BYTES * 4 // 3 + 2 * MAX_HEADERS_BYTES + 16 * 10
 LONG_HISTORY = 1_000_000
 
 
-class Server(NamedTuple):
+class ExaminedMariaDB(NamedTuple):
     """What a server says about itself and about our connection to it."""
 
     version: str
@@ -55,10 +55,10 @@ def examine(now: int) -> Steps[list[Finding]]:
     return findings
 
 
-def server_from(version: str, settings: dict[str, str], status: dict[str, str]) -> Server:
+def server_from(version: str, settings: dict[str, str], status: dict[str, str]) -> ExaminedMariaDB:
     """Return what the server says, of which some may be missing."""
     history = status.get("Innodb_history_list_length")
-    return Server(
+    return ExaminedMariaDB(
         version,
         is_read_only=settings.get("read_only", "OFF") != "OFF",
         flush_log=settings.get("innodb_flush_log_at_trx_commit", "1"),
@@ -75,7 +75,7 @@ def server_from(version: str, settings: dict[str, str], status: dict[str, str]) 
     )
 
 
-def judge_server(server: Server) -> list[Finding]:
+def judge_server(server: ExaminedMariaDB) -> list[Finding]:
     """Judge what the server says about itself."""
     name = f"MySQL {server.version}" if is_mysql(server.version) else f"MariaDB {server.version}"
     findings = [Finding(Level.OK, "server", f"This is {name}.")]
@@ -93,7 +93,7 @@ def judge_server(server: Server) -> list[Finding]:
     ]
 
 
-def judge_durability(server: Server) -> Finding:
+def judge_durability(server: ExaminedMariaDB) -> Finding:
     """Judge what a crash of the server or of its machine loses."""
     about, name = "durability", "innodb_flush_log_at_trx_commit"
     text = f"{name} is {server.flush_log}"
@@ -112,7 +112,7 @@ def judge_durability(server: Server) -> Finding:
     return Finding(Level.OK, about, f"{text}, so each commit waits for the disk.")
 
 
-def judge_binlog(server: Server) -> Finding:
+def judge_binlog(server: ExaminedMariaDB) -> Finding:
     """Judge whether the binary log can take what we write."""
     if not server.has_binlog:
         return Finding(Level.OK, "binary log", "There is no binary log.")
@@ -123,7 +123,7 @@ def judge_binlog(server: Server) -> Finding:
     return Finding(Level.OK, "binary log", f"{text}.")
 
 
-def judge_session(server: Server) -> Finding:
+def judge_session(server: ExaminedMariaDB) -> Finding:
     """Judge whether our connection still has the settings that it was opened with."""
     wrong = []
     if server.isolation != "READ-COMMITTED":
@@ -156,7 +156,7 @@ def judge_history(length: int) -> Finding:
     return Finding(Level.ADVICE, "purge", text, advice)
 
 
-def _examine_transactions(server: Server) -> Steps[list[Finding]]:
+def _examine_transactions(server: ExaminedMariaDB) -> Steps[list[Finding]]:
     """Look at open transactions, which only a login with the right PROCESS may see."""
     found = [] if server.history is None else [judge_history(server.history)]
     try:

@@ -16,7 +16,7 @@ from duequeue.errors import WrongDatabase
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.retry_policy import RetryPolicy
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.mariadb.address import Address
+from duequeue.stores.sql.mariadb.address import HostAddress
 from duequeue.stores.sql.migrations import missing_tables
 
 # After a restart of the server, the first connections of the pool are lost.
@@ -73,7 +73,7 @@ def remember(connection: object, identity: Identity, *, has_tables: bool) -> Ide
 class Home:
     """The database of a queue, as its own blocking connections see it."""
 
-    def __init__(self, session: Session, address: Address) -> None:
+    def __init__(self, session: Session, address: HostAddress) -> None:
         self._session = session
         self.address = address
         self.identity: Identity | None = None
@@ -96,7 +96,7 @@ class Home:
 class AsyncHome:
     """The same for awaiting connections."""
 
-    def __init__(self, session: AsyncSession, address: Address) -> None:
+    def __init__(self, session: AsyncSession, address: HostAddress) -> None:
         self._session = session
         self.address = address
         self.identity: Identity | None = None
@@ -117,7 +117,7 @@ class AsyncHome:
             raise wrong_database(self.address)
 
 
-def wrong_database(address: Address) -> WrongDatabase:
+def wrong_database(address: HostAddress) -> WrongDatabase:
     """Return the error for a connection that leads elsewhere."""
     return WrongDatabase(
         f"connection leads to another database than the queue, which is in {address}; nothing was "

@@ -14,7 +14,7 @@ _BYTES = "payload"
 IDS = "ids"
 
 
-class Reply(NamedTuple):
+class ServerReply(NamedTuple):
     """The rows of a statement, or None if it returns none, and how many rows it touched.
 
     `info` is what the server says about an INSERT, which is only known on our own connections.
@@ -35,25 +35,27 @@ class Reply(NamedTuple):
         return numbers[:2] == [self.touched, 0] if numbers else self.touched == 1
 
 
-def reply_of_result(result: Any) -> Reply:
+def reply_of_result(result: Any) -> ServerReply:
     """Return a reply from a driver's result."""
     if not result.description:
-        return Reply(None, result.affected_rows, (), result.message or b"")
+        return ServerReply(None, result.affected_rows, (), result.message or b"")
     return reply_of(result.description, result.rows, result.affected_rows)
 
 
-def reply_of(description: Sequence[Any] | None, rows: Any, touched: int) -> Reply:
+def reply_of(description: Sequence[Any] | None, rows: Any, touched: int) -> ServerReply:
     """Return a reply from what a driver's cursor says."""
     if not description:
-        return Reply(None, touched)
+        return ServerReply(None, touched)
     columns, texts = list[str](), list[int]()
     for number, (name, kind, *_) in enumerate(description):
         columns.append(name)
         if kind in _TEXT_TYPES and name != _BYTES:
             texts.append(number)
     if columns == [IDS]:
-        return Reply([(number,) for number in json.loads(rows[0][0] or "[]")], touched, ["id"])
-    return Reply(_decoded(rows, texts) if texts else list(rows), touched, columns)
+        return ServerReply(
+            [(number,) for number in json.loads(rows[0][0] or "[]")], touched, ["id"]
+        )
+    return ServerReply(_decoded(rows, texts) if texts else list(rows), touched, columns)
 
 
 def _decoded(rows: Sequence[Row], texts: Sequence[int]) -> list[Row]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
-from duequeue.stores.sql.mariadb.address import Address, Host
+from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
     refuse_unknown_options,
@@ -40,7 +40,7 @@ _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::([0-9]+))?")
 class MariadbSettings:
     """A checked URL, whose password is never shown."""
 
-    address: Address
+    address: HostAddress
     user: str = ""
     password: str = field(default="", repr=False)
     pool_size: int = POOL_SIZE
@@ -74,7 +74,7 @@ class MariadbSettings:
             raise InvalidArgument(
                 "url", text="ssl_key in the url needs ssl_cert, the certificate of that key"
             )
-        address = Address(_hosts(hosts), given.get("unix_socket"), unquote(database))
+        address = HostAddress(_hosts(hosts), given.get("unix_socket"), unquote(database))
         return cls(
             address,
             unquote(user),

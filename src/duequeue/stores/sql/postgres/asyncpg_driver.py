@@ -21,7 +21,7 @@ from duequeue.stores.sql.commands import (
     Query,
     QueryEach,
     Row,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import translate
@@ -75,7 +75,7 @@ class AsyncpgDriver:
                 query, values = numbered(texts()[name], parameters)
                 status: str = await self._given.execute(query, *values)
                 return int(status.rpartition(" ")[2])
-            case Script(text):
+            case SqlScript(text):
                 await self._given.execute(text)
             case Begin():
                 pass

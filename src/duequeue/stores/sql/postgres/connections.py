@@ -20,7 +20,7 @@ NO_LOCK_TIMEOUT = "0"
 _connect_until: ContextVar[float] = ContextVar("connect_until", default=inf)
 
 
-class PooledConnection(psycopg.Connection):
+class PostgresConnection(psycopg.Connection):
     """A connection of a pool, with a cursor that runs one statement after another.
 
     A new cursor has to find out again how to send and read each type, which takes a quarter of the
@@ -52,11 +52,11 @@ class AsyncPooledConnection(psycopg.AsyncConnection):
         """Close without a warning, because an event loop may end before its queues are closed."""
 
 
-def connect(place: WatchedPlace, settings: PostgresSettings) -> PooledConnection:
+def connect(place: WatchedPlace, settings: PostgresSettings) -> PostgresConnection:
     """Open a connection at a place, within the time that its call has left."""
     before = _connect_until.set(inf if place.deadline is None else place.deadline)
     try:
-        connection = PooledConnection.connect(settings.conninfo, **settings.connection_arguments)
+        connection = PostgresConnection.connect(settings.conninfo, **settings.connection_arguments)
     finally:
         _connect_until.reset(before)
     try:

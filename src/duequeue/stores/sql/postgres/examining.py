@@ -24,7 +24,7 @@ MANY_DEAD_ROWS = 10_000
 LARGE_INDEX, MANY_BYTES_PER_ROW = 100_000_000, 1000
 
 
-class Server(NamedTuple):
+class ExaminedPostgres(NamedTuple):
     """What a server says about itself; `clock` is in milliseconds since the epoch."""
 
     version: str
@@ -40,7 +40,7 @@ class Server(NamedTuple):
 def examine(now: int) -> Steps[list[Finding]]:
     """Examine the server, then the tables if they exist."""
     rows: list[Row] = yield Query("examine_server")
-    server = Server(*rows[0])
+    server = ExaminedPostgres(*rows[0])
     schema = yield from examine_schema(DIALECT)
     findings = [*judge_server(server), judge_clock(server.clock - now), schema.finding]
     findings += yield from _asked("examine_transactions", "transactions", judge_transactions)
@@ -51,7 +51,7 @@ def examine(now: int) -> Steps[list[Finding]]:
     return findings
 
 
-def judge_server(server: Server) -> list[Finding]:
+def judge_server(server: ExaminedPostgres) -> list[Finding]:
     """Judge what the server says about itself."""
     findings = [Finding(Level.OK, "server", f"This is PostgreSQL {server.version}.")]
     if server.is_standby:
@@ -64,7 +64,7 @@ def judge_server(server: Server) -> list[Finding]:
     return [*findings, judge_connections(server.connections, server.most_connections, advice)]
 
 
-def judge_autovacuum(server: Server, options: str, live: int, dead: int) -> list[Finding]:
+def judge_autovacuum(server: ExaminedPostgres, options: str, live: int, dead: int) -> list[Finding]:
     """Judge whether dead rows are cleaned up."""
     about = "autovacuum"
     if server.autovacuum != "on" or server.track_counts != "on":
@@ -96,7 +96,7 @@ def judge_all_indexes(rows: list[Row]) -> list[Finding]:
     ]
 
 
-def _with_settings(server: Server) -> Callable[[list[Row]], list[Finding]]:
+def _with_settings(server: ExaminedPostgres) -> Callable[[list[Row]], list[Finding]]:
     return lambda rows: judge_autovacuum(server, *rows[0])
 
 

@@ -18,7 +18,7 @@ from duequeue.stores.sql.commands import (
     QueriesInTurn,
     Query,
     QueryEach,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.pooling.pool import shared_pool
 from duequeue.stores.sql.postgres.connections import connect, cursor_on
@@ -91,7 +91,7 @@ def perform(
     connection: psycopg.Connection[Any],
     kept: psycopg.Cursor[TupleRow] | None,
     ends_at: float | None,
-    command: Begin | Query | QueryEach | QueriesInTurn | Execute | Script,
+    command: Begin | Query | QueryEach | QueriesInTurn | Execute | SqlScript,
 ) -> object:
     """Carry out one command; return its rows, or the number of rows that it touched.
 
@@ -106,7 +106,7 @@ def perform(
         return in_turn(perform, connection, kept, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
-    if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
+    if kept is None or isinstance(command, Query | SqlScript) or len(payload) > MOST_KEPT_BYTES:
         kept = cursor_on(connection)
     # Binary replies need the extended protocol, which takes one statement at a time.
     kept.execute(query, parameters, binary=parameters is not None)

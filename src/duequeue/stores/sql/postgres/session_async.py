@@ -17,7 +17,7 @@ from duequeue.stores.sql.commands import (
     QueriesInTurn,
     Query,
     QueryEach,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.pooling.pool_async import shared_pool_async
 from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
@@ -92,7 +92,7 @@ async def perform(
     connection: psycopg.AsyncConnection[Any],
     kept: psycopg.AsyncCursor[TupleRow] | None,
     ends_at: float | None,
-    command: Begin | Query | QueryEach | QueriesInTurn | Execute | Script,
+    command: Begin | Query | QueryEach | QueriesInTurn | Execute | SqlScript,
 ) -> object:
     """Carry out one command; return its rows, or the number of rows that it touched.
 
@@ -107,7 +107,7 @@ async def perform(
         return await in_turn_async(perform, connection, kept, ends_at, command.queries)
     query, parameters = statement(command, ends_at)
     payload = b"" if parameters is None else parameters.get("payload", b"")
-    if kept is None or isinstance(command, Query | Script) or len(payload) > MOST_KEPT_BYTES:
+    if kept is None or isinstance(command, Query | SqlScript) or len(payload) > MOST_KEPT_BYTES:
         kept = async_cursor_on(connection)
     # Binary replies need the extended protocol, which takes one statement at a time.
     await kept.execute(query, parameters, binary=parameters is not None)

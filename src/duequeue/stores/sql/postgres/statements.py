@@ -5,7 +5,7 @@ from functools import cache
 from time import monotonic
 
 from duequeue.stores.sql.catalogue import catalogue
-from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, Script
+from duequeue.stores.sql.commands import Execute, Parameters, Query, QueryEach, SqlScript
 from duequeue.stores.sql.postgres.adapters import arrays
 from duequeue.stores.sql.postgres.roles import calls
 
@@ -39,7 +39,7 @@ def queries() -> dict[str, bytes]:
 
 
 def statement(
-    command: Query | QueryEach | Execute | Script, ends_at: float | None = None
+    command: Query | QueryEach | Execute | SqlScript, ends_at: float | None = None
 ) -> tuple[bytes, Parameters | None]:
     """Return the statement and parameters of a command; sets of parameters become arrays.
 
@@ -55,5 +55,5 @@ def statement(
                 wait = max((ends_at - monotonic()) * SHARE_FOR_LOCKS, 0.001)
                 together["lock_timeout"] = f"{wait * 1000:.0f}ms"
             return queries()[name], together
-        case Script(text):
+        case SqlScript(text):
             return text.encode(), None

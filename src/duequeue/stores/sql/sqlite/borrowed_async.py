@@ -16,7 +16,7 @@ from duequeue.stores.sql.commands import (
     Query,
     QueryEach,
     Row,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.given_connection import AIOSQLITE, async_finder, async_refused, is_a
 from duequeue.stores.sql.sqlite.borrowed import GIVEN, admit, refuse_autocommit
@@ -84,7 +84,7 @@ class AiosqlitePerformer:
             case Execute(name, parameters):
                 async with self._connection.execute(QUERIES[name], parameters) as cursor:
                     return cursor.rowcount
-            case Script(text):
+            case SqlScript(text):
                 for statement in statements(text):
                     await self._connection.execute(statement)
             case Begin():

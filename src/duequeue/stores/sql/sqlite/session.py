@@ -23,7 +23,7 @@ from duequeue.stores.sql.commands import (
     Query,
     QueryEach,
     Row,
-    Script,
+    SqlScript,
 )
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.file_connection import DatabaseFile, FileConnection
@@ -169,7 +169,7 @@ class Performer:
                 return self._execute(QUERIES[name], parameters).rowcount
             case Begin():
                 self._begin()
-            case Script(text):
+            case SqlScript(text):
                 for statement in statements(text):
                     self._connection.execute(statement)
         return None
