@@ -29,7 +29,7 @@ from duequeue.stores.judging import judge_clock
 from duequeue.stores.redis.backend import RedisBackend
 from duequeue.stores.redis.connections import examining as redis
 from duequeue.stores.redis_client.settings import RedisSettings
-from duequeue.stores.sql.examining import judge_transactions
+from duequeue.stores.sql.connections.examining import judge_transactions
 from duequeue.stores.sql.mariadb import examining as mariadb
 from duequeue.stores.sql.postgres import examining as postgres
 from duequeue.stores.sql.sqlite import examining as sqlite

@@ -54,14 +54,14 @@ STORE_BUGS = (
     ),
     Bug(
         "a call that is cancelled as it gets a connection never gives it back",
-        "stores/sql/pooling/pool_async.py",
+        "stores/sql/connections/pool_async.py",
         "                self._hand_over(waiter.result())  # it came",
         "                waiter.result()  # it came",
         "tests/unit/test_pool_async.py",
     ),
     Bug(
         "after a call was cut off, its place keeps no connection any more",
-        "stores/sql/pooling/pool.py",
+        "stores/sql/connections/pool.py",
         "        place.is_cut = False\n",
         "",
         "tests/unit/test_pool_async.py",

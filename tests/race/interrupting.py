@@ -15,10 +15,10 @@ from typing import Any, Self
 from duequeue import Queue, RetryPolicy
 from duequeue.contract.phrases import SECOND
 from duequeue.stores import redis
-from duequeue.stores.sql import mariadb, pooling, postgres
+from duequeue.stores.sql import connections, mariadb, postgres
 
 PACKAGES = tuple(
-    str(Path(str(store.__file__)).parent) for store in (pooling, postgres, mariadb, redis)
+    str(Path(str(store.__file__)).parent) for store in (connections, postgres, mariadb, redis)
 )
 # After these instructions, Python lets a signal handler run, whose exception then strikes.
 INTERRUPTIBLE = ("CALL", "RESUME", "JUMP_BACKWARD")

@@ -26,7 +26,7 @@ from duequeue.stores.http import answers as silence_over_http
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.connections import ClientConnections
 from duequeue.stores.http.connections_async import Client
-from duequeue.stores.sql.pooling import pool, pool_async, watchdog
+from duequeue.stores.sql.connections import pool, pool_async, watchdog
 from tests.fixtures.mariadb import connected
 from tests.fixtures.silence import EVERY_SILENCE, FrozenProcess, Silence, black_hole
 from tests.race.holding import holding

@@ -15,8 +15,8 @@ from psycopg import sql
 
 from duequeue import ManualClock, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
-from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.sql.postgres.errors import translate
+from duequeue.stores.sql.postgres.settings import Address
 from duequeue.stores.sql.sqlite.errors import translate as translate_sqlite
 from tests.fixtures.postgres import PostgresServer
 

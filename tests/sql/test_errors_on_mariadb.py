@@ -11,8 +11,8 @@ import pytest
 
 from duequeue import ManualClock, SchemaError, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face, QueueFace
-from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.sql.mariadb.errors import leaves_it_usable, translate
+from duequeue.stores.sql.mariadb.settings import Host, HostAddress
 from tests.fixtures.mariadb import MariaDBServer, connected
 
 ADDRESS = HostAddress((Host("db.example", 3307),), None, "shop")

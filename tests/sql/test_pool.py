@@ -15,7 +15,7 @@ from duequeue import OfferOutcome, RetryPolicy, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import DAY, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.sql.pooling import pool as pool_module
+from duequeue.stores.sql.connections import pool as pool_module
 from duequeue.stores.sql.postgres import settings
 from tests.race.watching import WAITING_FOR_A_LOCK, until_one
 

@@ -22,8 +22,8 @@ from duequeue.drive.steps import drive
 from duequeue.errors import PayloadTooLarge
 from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, QueryEach
+from duequeue.stores.sql.connections.watchdog import PROBE_EVERY, WatchedPlace
 from duequeue.stores.sql.mariadb import conversation
-from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.sql.mariadb.borrowed import explained
 from duequeue.stores.sql.mariadb.connections import (
     MARIADB_SETTINGS,
@@ -34,12 +34,11 @@ from duequeue.stores.sql.mariadb.connections import (
 )
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection
 from duequeue.stores.sql.mariadb.conversation import MANY_OFFERED, Conversation
-from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import ServerReply
-from duequeue.stores.sql.mariadb.server import MariadbServer
+from duequeue.stores.sql.mariadb.server import MariadbServer, ServerFacts
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
-from duequeue.stores.sql.mariadb.settings import MariadbSettings
+from duequeue.stores.sql.mariadb.settings import Host, HostAddress, MariadbSettings
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
     literals,
@@ -47,7 +46,6 @@ from duequeue.stores.sql.mariadb.statements import (
     rendered,
     rendered_each,
 )
-from duequeue.stores.sql.pooling.watchdog import PROBE_EVERY, WatchedPlace
 from duequeue.stores.sql.watermark import BEGINNING
 from tests.fixtures.mariadb import MariaDBServer, connected
 

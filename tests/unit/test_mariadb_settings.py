@@ -7,8 +7,7 @@ import pytest
 
 from duequeue.backends import backend_for
 from duequeue.contract.faces import Face
-from duequeue.stores.sql.mariadb.address import Host
-from duequeue.stores.sql.mariadb.settings import MariadbSettings
+from duequeue.stores.sql.mariadb.settings import Host, MariadbSettings
 
 SECRET = "s3cret"
 

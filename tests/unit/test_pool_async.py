@@ -4,7 +4,7 @@ import asyncio
 from math import inf
 from typing import Any
 
-from duequeue.stores.sql.pooling.pool_async import AsyncPool
+from duequeue.stores.sql.connections.pool_async import AsyncPool
 
 
 class NoServer:

@@ -21,6 +21,7 @@ from duequeue.instants import EARLIEST
 from duequeue.port.store import Steps
 from duequeue.retry_policy import RetryPolicy
 from duequeue.stores.sql.commands import Row
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections import MariadbConnection, connect
 from duequeue.stores.sql.mariadb.errors import DRIVER_ERRORS, is_transient, number_of, translate
 from duequeue.stores.sql.mariadb.server import MariadbServer
@@ -32,7 +33,6 @@ from duequeue.stores.sql.mariadb.statements import (
     rendered,
     rendered_each,
 )
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 LAST_ID = 2**63 - 1
 DUE = ID + 1

@@ -1,1 +1,1 @@
-"""The connections that the queues of a process share, and the thread that watches them."""
+"""How an SQL server is reached: pools, the watchdog, given connections, wake-ups, the doctor."""

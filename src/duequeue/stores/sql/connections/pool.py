@@ -23,7 +23,7 @@ from duequeue.errors import QueueClosed, StoreBusy
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.pools import PoolUse, note_pool
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.pooling.watchdog import (
+from duequeue.stores.sql.connections.watchdog import (
     PROBE_EVERY,
     PooledConnection,
     PooledServer,

@@ -12,8 +12,8 @@ from time import monotonic
 from duequeue.errors import QueueClosed
 from duequeue.port.store import LONGEST_CALL
 from duequeue.process.shared import Shared
-from duequeue.stores.sql.pooling.pool import LONGEST_WAIT, IdleConnections
-from duequeue.stores.sql.pooling.watchdog import (
+from duequeue.stores.sql.connections.pool import LONGEST_WAIT, IdleConnections
+from duequeue.stores.sql.connections.watchdog import (
     PROBE_EVERY,
     PooledConnection,
     PooledServer,

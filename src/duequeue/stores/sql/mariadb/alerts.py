@@ -11,11 +11,11 @@ from hashlib import blake2b
 
 from duequeue.process.line import ANSWER_WITHIN, Line
 from duequeue.stores.mailbox import Mailbox, Notes, Wire
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections import MariadbConnection, connect
 from duequeue.stores.sql.mariadb.errors import DRIVER_ERRORS, number_of
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 # How many processes can wait for messages of one queue and be woken; the others poll.
 SLOTS = 16

@@ -6,6 +6,7 @@ from typing import Any
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql.backend import SqlBackend
+from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.mariadb import examining
 from duequeue.stores.sql.mariadb.alerts import MariadbWire
 from duequeue.stores.sql.mariadb.borrowed import BorrowedMariadbSession
@@ -14,7 +15,6 @@ from duequeue.stores.sql.mariadb.home import AsyncHome, Home
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.published_alerts import published_wire
 
 
 class MariadbBackend(SqlBackend):

@@ -11,8 +11,7 @@ from pymysql.constants import SERVER_STATUS
 from duequeue.drive.steps import drive
 from duequeue.errors import InvalidArgument, StoreError
 from duequeue.port.store import Operation
-from duequeue.stores.sql.given_connection import MYSQLCLIENT, finder, is_a, refused
-from duequeue.stores.sql.mariadb.address import HostAddress
+from duequeue.stores.sql.connections.given_connection import MYSQLCLIENT, finder, is_a, refused
 from duequeue.stores.sql.mariadb.connections import send
 from duequeue.stores.sql.mariadb.conversation import Conversation, command_name
 from duequeue.stores.sql.mariadb.errors import (
@@ -21,7 +20,6 @@ from duequeue.stores.sql.mariadb.errors import (
     number_of,
     translate,
 )
-from duequeue.stores.sql.mariadb.facts import ServerFacts, is_mysql
 from duequeue.stores.sql.mariadb.home import (
     Home,
     Identity,
@@ -30,6 +28,8 @@ from duequeue.stores.sql.mariadb.home import (
     recall,
     remember,
 )
+from duequeue.stores.sql.mariadb.server import ServerFacts, is_mysql
+from duequeue.stores.sql.mariadb.settings import HostAddress
 
 T = TypeVar("T")
 

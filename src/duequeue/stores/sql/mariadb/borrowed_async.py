@@ -10,7 +10,7 @@ from asyncmy.errors import MySQLError
 from duequeue.drive.steps import drive_async
 from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
-from duequeue.stores.sql.given_connection import async_finder, async_refused
+from duequeue.stores.sql.connections.given_connection import async_finder, async_refused
 from duequeue.stores.sql.mariadb.borrowed import explained, facts_of, refuse_autocommit
 from duequeue.stores.sql.mariadb.connections_async import send_async
 from duequeue.stores.sql.mariadb.conversation import Conversation, command_name

@@ -11,12 +11,11 @@ from pymysql.constants import CLIENT, COMMAND
 from pymysql.cursors import Cursor
 
 from duequeue.process.sockets import end_connection
-from duequeue.stores.sql.mariadb.address import Host
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.errors import NOT_READY, number_of
-from duequeue.stores.sql.mariadb.facts import ServerFacts, is_mysql
 from duequeue.stores.sql.mariadb.replies import ServerReply, reply_of, reply_of_result
-from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.mariadb.server import ServerFacts, is_mysql
+from duequeue.stores.sql.mariadb.settings import Host, MariadbSettings
 
 # Every statement relies on seeing what was committed before it began, and a claim on locking only
 # the rows that it takes. Without the strict mode, a text that is too long would be cut. The

@@ -11,13 +11,12 @@ from asyncmy.connection import Connection
 from asyncmy.cursors import Cursor
 from asyncmy.errors import MySQLError, OperationalError
 
-from duequeue.stores.sql.mariadb.address import Host
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections import facts_from, first_statements, may_try_next
 from duequeue.stores.sql.mariadb.errors import CANNOT_CONNECT
-from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import ServerReply, reply_of_result
-from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.mariadb.server import ServerFacts
+from duequeue.stores.sql.mariadb.settings import Host, MariadbSettings
 
 
 class AsyncMariadbConnection(Connection):

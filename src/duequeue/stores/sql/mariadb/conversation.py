@@ -22,8 +22,8 @@ from duequeue.stores.sql.commands import (
     Row,
     SqlScript,
 )
-from duequeue.stores.sql.mariadb.facts import ServerFacts
 from duequeue.stores.sql.mariadb.replies import ServerReply
+from duequeue.stores.sql.mariadb.server import ServerFacts
 from duequeue.stores.sql.mariadb.statements import (
     MOST_AT_ONCE,
     PreparedQuery,

@@ -9,9 +9,9 @@ import asyncmy.errors
 import pymysql
 
 from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
-from duequeue.stores.sql.mariadb.address import HostAddress
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
+from duequeue.stores.sql.mariadb.settings import HostAddress
 from duequeue.stores.sql.migrations import missing_tables
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 DRIVER_ERRORS: tuple[type[Exception], ...] = (pymysql.err.MySQLError, asyncmy.errors.MySQLError)
 

@@ -11,9 +11,13 @@ from duequeue.port.examining import Finding, Level
 from duequeue.port.store import Steps
 from duequeue.stores.judging import judge_clock, judge_connections
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.examining import examine_schema, judge_indexes, judge_transactions
+from duequeue.stores.sql.connections.examining import (
+    examine_schema,
+    judge_indexes,
+    judge_transactions,
+)
 from duequeue.stores.sql.mariadb.errors import ACCESS_DENIED, DRIVER_ERRORS, number_of
-from duequeue.stores.sql.mariadb.facts import is_mysql
+from duequeue.stores.sql.mariadb.server import is_mysql
 
 DIALECT = "mariadb"
 

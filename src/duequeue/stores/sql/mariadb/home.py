@@ -16,7 +16,7 @@ from duequeue.errors import WrongDatabase
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.retry_policy import RetryPolicy
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.mariadb.address import HostAddress
+from duequeue.stores.sql.mariadb.settings import HostAddress
 from duequeue.stores.sql.migrations import missing_tables
 
 # After a restart of the server, the first connections of the pool are lost.

@@ -1,17 +1,31 @@
-"""What the pool and its watchdog need to know of a server and its drivers."""
+"""What is known of a server and its limits, and how the pool and its watchdog reach it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymysql
 
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 
 
+class ServerFacts(NamedTuple):
+    """Which server it is, and its limits."""
+
+    is_mysql: bool
+    most_bytes: int  # of a packet, which is max_allowed_packet
+    lock_seconds: int  # how long a statement of ours waits for a locked row
+    number: int = 0  # of the connection
+
+
+def is_mysql(version: str) -> bool:
+    """Return whether a version is one of MySQL and not of MariaDB."""
+    return "mariadb" not in version.lower()
+
+
 @dataclass(frozen=True)
 class MariadbServer:
-    """A database and login of some settings; see `pooling.server.PooledServer`."""
+    """A database and login of some settings; see `watchdog.PooledServer`."""
 
     settings: MariadbSettings
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
+from duequeue.stores.sql.connections.pool import shared_pool
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections import MariadbConnection, connect
 from duequeue.stores.sql.mariadb.conversation import Conversation
 from duequeue.stores.sql.mariadb.errors import (
@@ -20,8 +22,6 @@ from duequeue.stores.sql.mariadb.errors import (
 from duequeue.stores.sql.mariadb.home import Home
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.pooling.pool import shared_pool
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 T = TypeVar("T")
 

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
+from duequeue.stores.sql.connections.pool_async import shared_pool_async
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection, connect_async
 from duequeue.stores.sql.mariadb.conversation import Conversation
 from duequeue.stores.sql.mariadb.errors import (
@@ -19,8 +21,6 @@ from duequeue.stores.sql.mariadb.errors import (
 from duequeue.stores.sql.mariadb.home import AsyncHome
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
-from duequeue.stores.sql.pooling.pool_async import shared_pool_async
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
 
 T = TypeVar("T")
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
-from duequeue.stores.sql.mariadb.address import Host, HostAddress
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
     refuse_unknown_options,
@@ -34,6 +33,29 @@ OPTIONS = {
 SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
 
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::([0-9]+))?")
+
+
+class Host(NamedTuple):
+    """A server's name and port."""
+
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        shown = f"[{self.name}]" if ":" in self.name else self.name
+        return f"{shown}:{self.port}"
+
+
+class HostAddress(NamedTuple):
+    """The hosts of a database, or its unix socket, which are safe to show."""
+
+    hosts: tuple[Host, ...]
+    unix_socket: str | None
+    database: str
+
+    def __str__(self) -> str:
+        where = self.unix_socket or ",".join(map(str, self.hosts))
+        return f"{where}/{self.database}"
 
 
 @dataclass(frozen=True)

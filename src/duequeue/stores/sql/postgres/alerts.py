@@ -8,8 +8,8 @@ import psycopg
 from duequeue.process.line import ANSWER_WITHIN, Line
 from duequeue.stores.mailbox import Mailbox, Notes, Wire
 from duequeue.stores.sql.commands import Parameters
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
-from duequeue.stores.sql.postgres.server import PostgresServer
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
+from duequeue.stores.sql.postgres.connections import PostgresServer
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
 from duequeue.stores.wakeup_note import Note

@@ -7,6 +7,7 @@ from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
+from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.postgres import examining
 from duequeue.stores.sql.postgres.alerts import PostgresWire
 from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
@@ -16,7 +17,6 @@ from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.published_alerts import published_wire
 from duequeue.stores.sql.store import SqlStore
 
 

@@ -10,7 +10,7 @@ from psycopg.pq import TransactionStatus
 from duequeue.drive.steps import drive
 from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
-from duequeue.stores.sql.given_connection import finder, refused
+from duequeue.stores.sql.connections.given_connection import finder, refused
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.errors import translate
 from duequeue.stores.sql.postgres.home import Home, Identity, identify, recall, remember

@@ -8,9 +8,13 @@ import psycopg
 from duequeue.drive.steps import drive_async
 from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
-from duequeue.stores.sql.given_connection import ASYNCPG, async_finder, async_refused, is_a
-from duequeue.stores.sql.postgres.async_drivers import AsyncDriver, PsycopgDriver
-from duequeue.stores.sql.postgres.asyncpg_driver import AsyncpgDriver
+from duequeue.stores.sql.connections.given_connection import (
+    ASYNCPG,
+    async_finder,
+    async_refused,
+    is_a,
+)
+from duequeue.stores.sql.postgres.async_drivers import AsyncDriver, AsyncpgDriver, PsycopgDriver
 from duequeue.stores.sql.postgres.home import AsyncHome, Identity, identify, recall, remember
 
 T = TypeVar("T")

@@ -1,8 +1,10 @@
 """The connections of our pools, and how they are opened."""
 
 import asyncio
-from collections.abc import Generator
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from typing import Any
@@ -11,13 +13,64 @@ import psycopg
 from psycopg.errors import ConnectionTimeout
 from psycopg.rows import TupleRow, tuple_row
 
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
+from duequeue.stores.sql.commands import BEGIN, QueryEach
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.postgres.adapters import register_arrays, register_integers
+from duequeue.stores.sql.postgres.errors import interrupt_behind
 from duequeue.stores.sql.postgres.settings import PostgresSettings
+from duequeue.stores.sql.postgres.statements import statement
 
 NO_LOCK_TIMEOUT = "0"
 
 _connect_until: ContextVar[float] = ContextVar("connect_until", default=inf)
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A server with the database and login of some settings; see `watchdog.PooledServer`."""
+
+    settings: PostgresSettings
+
+    @property
+    def pool_size(self) -> int:
+        """The pool size of the URL."""
+        return self.settings.pool_size
+
+    def __str__(self) -> str:
+        return f"PostgreSQL at {self.settings.address}"
+
+    def socket_of(self, connection: Any) -> int:
+        """Ask the driver's C library."""
+        try:
+            number: int = connection.pgconn.socket
+        except psycopg.Error as error:
+            raise OSError("the connection is closed") from error
+        return number
+
+    def is_lost(self, connection: Any) -> bool:
+        """Ask the driver."""
+        lost: bool = connection.broken
+        return lost
+
+    def finish(self, connection: Any) -> None:
+        """Close without waiting for anything."""
+        connection.pgconn.finish()
+
+    def answers(self, seconds: int) -> bool:
+        """Connect, and run a statement."""
+        arguments = {**self.settings.connection_arguments, "connect_timeout": seconds}
+        place = WatchedPlace(self)
+        try:
+            with (
+                psycopg.connect(self.settings.conninfo, **arguments) as connection,
+                place.limit(connection, seconds),
+            ):
+                connection.execute("SELECT 1")
+        except ConnectionTimeout:
+            return False
+        except (psycopg.Error, OSError):
+            return not place.is_cut
+        return True
 
 
 class PostgresConnection(psycopg.Connection):
@@ -120,3 +173,44 @@ def _in_time(steps: Generator[Any, Any, Any], gives_up_at: float) -> Generator[A
             waits_for = steps.send(ready)
     except StopIteration as done:
         return done.value
+
+
+def in_turn(
+    perform: Callable[..., object],
+    connection: psycopg.Connection[Any],
+    kept: psycopg.Cursor[TupleRow] | None,
+    ends_at: float | None,
+    queries: Sequence[QueryEach],
+) -> list[Any]:
+    """Send all queries before the first reply; until the end, they are one transaction."""
+    if kept is None:  # an interrupt would leave a caller's connection inside the pipeline
+        return [perform(connection, None, ends_at, each) for each in queries]
+    cursors: list[psycopg.Cursor[TupleRow]] = []
+    handled = sys.exception()
+    try:
+        with connection.pipeline():
+            for command in queries:
+                cursors.append(cursor_on(connection))
+                query, parameters = statement(command, ends_at)
+                cursors[-1].execute(query, parameters, binary=True)
+    except psycopg.Error as error:
+        interrupt = interrupt_behind(error, handled)
+        if interrupt is None:
+            # The driver may note statements as prepared that the server never prepared, and each
+            # later call on the connection would fail.
+            connection.close()
+            raise
+        raise interrupt from None
+    return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
+
+
+async def in_turn_async(
+    perform: Callable[..., Awaitable[object]],
+    connection: psycopg.AsyncConnection[Any],
+    kept: psycopg.AsyncCursor[TupleRow] | None,
+    ends_at: float | None,
+    queries: Sequence[QueryEach],
+) -> list[Any]:
+    """Send one query after another, because the driver leaves a cancelled pipeline in disorder."""
+    await perform(connection, kept, ends_at, BEGIN)
+    return [await perform(connection, kept, ends_at, each) for each in queries]

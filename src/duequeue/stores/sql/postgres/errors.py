@@ -11,9 +11,9 @@ import psycopg
 from psycopg import errors as codes
 
 from duequeue.errors import DueQueueError, StoreError, StoreUnavailable
+from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.migrations import missing_tables
-from duequeue.stores.sql.pooling.watchdog import WatchedPlace
-from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.sql.postgres.settings import Address
 
 _TRANSIENT = (
     codes.SerializationFailure,

@@ -10,7 +10,7 @@ from duequeue.port.examining import Finding, Level
 from duequeue.port.store import Steps
 from duequeue.stores.judging import judge_clock, judge_connections
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.examining import (
+from duequeue.stores.sql.connections.examining import (
     examine_schema,
     judge_indexes,
     judge_plan,

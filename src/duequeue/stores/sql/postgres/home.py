@@ -16,7 +16,7 @@ from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.retry_policy import RetryPolicy
 from duequeue.stores.sql.commands import Query, Row
 from duequeue.stores.sql.migrations import missing_tables
-from duequeue.stores.sql.postgres.address import Address
+from duequeue.stores.sql.postgres.settings import Address
 
 # After a restart of the server, the first connections of the pool are lost.
 RETRY = RetryPolicy(budget=timedelta(seconds=10))

@@ -20,12 +20,15 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     SqlScript,
 )
-from duequeue.stores.sql.pooling.pool import shared_pool
-from duequeue.stores.sql.postgres.connections import connect, cursor_on
+from duequeue.stores.sql.connections.pool import shared_pool
+from duequeue.stores.sql.postgres.connections import (
+    PostgresServer,
+    connect,
+    cursor_on,
+    in_turn,
+)
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
 from duequeue.stores.sql.postgres.home import Home
-from duequeue.stores.sql.postgres.in_turn import in_turn
-from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 

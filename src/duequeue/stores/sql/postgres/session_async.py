@@ -19,12 +19,15 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     SqlScript,
 )
-from duequeue.stores.sql.pooling.pool_async import shared_pool_async
-from duequeue.stores.sql.postgres.connections import async_cursor_on, connect_async
+from duequeue.stores.sql.connections.pool_async import shared_pool_async
+from duequeue.stores.sql.postgres.connections import (
+    PostgresServer,
+    async_cursor_on,
+    connect_async,
+    in_turn_async,
+)
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
 from duequeue.stores.sql.postgres.home import AsyncHome
-from duequeue.stores.sql.postgres.in_turn import in_turn_async
-from duequeue.stores.sql.postgres.server import PostgresServer
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 

@@ -1,22 +1,24 @@
 """How to reach a PostgreSQL server."""
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
 from duequeue.defaults import POOL_SIZE
 from duequeue.errors import InvalidArgument
-from duequeue.stores.sql.postgres.address import Address
 from duequeue.stores.url_parts import (
     refuse_unencoded_credentials,
     refuse_unknown_options,
     split_options,
 )
+
+_SECRETS = {"password", "sslpassword", "passfile"}
 
 # These hold unless the URL says otherwise. With these keepalives, in seconds, an idle connection to
 # a server that is gone is lost after a minute; with the system's defaults, after two hours. There
@@ -59,6 +61,30 @@ LIMIT_LOCK_WAITS = """
         nullif(current_setting('lock_timeout'), '0'), '{}'
     ), false)
 """
+
+
+class Address:
+    """The host, port and database of a server, which are safe to show."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._parts = conninfo_to_dict(conninfo)
+
+    def __str__(self) -> str:
+        parts, given = self._parts, os.environ.get
+        host = parts.get("host") or parts.get("hostaddr") or given("PGHOST") or "localhost"
+        port = parts.get("port") or given("PGPORT") or 5432
+        database = parts.get("dbname") or given("PGDATABASE") or parts.get("user") or ""
+        return f"{host}:{port}/{database}"
+
+    @property
+    def place(self) -> str:
+        """A name that is equal in this process for connection strings that mean the same tables."""
+        return make_conninfo("", **{k: v for k, v in self._parts.items() if k not in _SECRETS})
+
+    def clean(self, text: str) -> str:
+        """Replace the password in a driver's message by asterisks."""
+        password = self._parts.get("password")
+        return text.replace(str(password), "***") if password else text
 
 
 @dataclass(frozen=True)

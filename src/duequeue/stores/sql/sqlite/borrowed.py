@@ -9,7 +9,7 @@ from duequeue.drive.steps import drive
 from duequeue.errors import InvalidArgument, WrongDatabase
 from duequeue.port.store import Operation, Steps
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.given_connection import finder, refused
+from duequeue.stores.sql.connections.given_connection import finder, refused
 from duequeue.stores.sql.migrations import missing_tables
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import Performer

@@ -18,7 +18,12 @@ from duequeue.stores.sql.commands import (
     Row,
     SqlScript,
 )
-from duequeue.stores.sql.given_connection import AIOSQLITE, async_finder, async_refused, is_a
+from duequeue.stores.sql.connections.given_connection import (
+    AIOSQLITE,
+    async_finder,
+    async_refused,
+    is_a,
+)
 from duequeue.stores.sql.sqlite.borrowed import GIVEN, admit, refuse_autocommit
 from duequeue.stores.sql.sqlite.errors import translate
 from duequeue.stores.sql.sqlite.session import QUERIES, statements

@@ -7,7 +7,7 @@ from pathlib import Path
 from duequeue.port.examining import Finding, Level
 from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, Row
-from duequeue.stores.sql.examining import examine_schema, judge_indexes, judge_plan
+from duequeue.stores.sql.connections.examining import examine_schema, judge_indexes, judge_plan
 
 DIALECT = "sqlite"
 DUE_INDEX = "duequeue_message_due"
