@@ -273,7 +273,7 @@ def test_no_producer_waits_for_a_claimer(queue: Queue[Any], cursor: Cursor) -> N
         ("remove_messages_with_history", ("delivered_at", "handler_ms")),
         ("release_messages", ("due_at",)),
         ("remove_expired", ()),
-        ("remove_expired_with_history", ("attempts",)),
+        ("remove_with_outcome", ("delivered_at", "handler_ms", "attempts")),
         ("give_back_messages", ()),
         ("extend_leases", ()),
         ("park_messages", ("key", "attempts", "reason")),
@@ -284,7 +284,8 @@ def test_settling_looks_each_lease_up(
 ) -> None:
     some = [number + 1 for number in range(many)]
     each = [(number, 7 + number % 2, *(number for _ in columns)) for number in some]
-    packet = first_packet(QueryEach(name, {"now": 1, "until": 2}, ("id", "token", *columns), each))
+    common = {"now": 1, "until": 2, "outcome": "expired"}
+    packet = first_packet(QueryEach(name, common, ("id", "token", *columns), each))
     for text in packet:
         assert plan_of(cursor, text) <= BY_INDEX, text
 

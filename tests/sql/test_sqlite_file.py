@@ -303,7 +303,7 @@ def filled(request: pytest.FixtureRequest, path: Path) -> Iterator[sqlite3.Conne
         ("delete_buried", "INTEGER PRIMARY KEY (rowid=?)"),
         ("lock_buried", "duequeue_buried_key (kind_id=? AND key=?)"),
         ("remove_messages_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
-        ("remove_parked_with_history", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("remove_with_outcome", "INTEGER PRIMARY KEY (rowid=?)"),
         ("drop_message_with_history", "duequeue_message_key (kind_id=? AND key=?)"),
         ("remove_tick_messages_with_history", "duequeue_message_key (kind_id=? AND key=?)"),
         ("list_history", "duequeue_history_time (kind_id=?)"),

@@ -133,9 +133,8 @@ class Settling:
             leases = pairs(expiry.lease for expiry in expiries)
             return self.rows_of(QueryEach("remove_expired", {"now": now}, LEASE, leases), now)
         in_order = sorted(expiries, key=lambda expiry: expiry.lease.key)
-        each = [(*lease[:2], attempts) for lease, attempts in in_order]
-        name = "remove_expired_with_history"
-        return self.rows_of(QueryEach(name, {"now": now}, (*LEASE, "attempts"), each), now)
+        each = [(*lease[:2], None, None, attempts) for lease, attempts in in_order]
+        return self.rows_of(_with_outcome("expired", each, now), now)
 
     def drop(self, key: str, now: int, notes: Sequence[QueryEach]) -> Steps[int]:
         """Delete a message by key, and count it; only the one that is refused is deleted."""
@@ -179,10 +178,8 @@ class Settling:
     def _removal_of_parked(self, burials: Sequence[Burial], now: int) -> QueryEach:
         if self._days is None:
             return self._removal([burial.lease for burial in burials], now)
-        columns = (*HANDLED, "attempts")
         each = {burial.lease: (*in_history(burial.lease), burial.attempts) for burial in burials}
-        name = "remove_parked_with_history"
-        return QueryEach(name, {"now": now}, columns, list(each.values()))
+        return _with_outcome("buried", list(each.values()), now)
 
     def _last_rows_of(self, queries: Sequence[QueryEach], now: int) -> Steps[list[Row]]:
         """Run queries in one transaction, and return the rows of the last one."""
@@ -204,6 +201,11 @@ class Settling:
     def _count_of(self, command: Execute) -> Steps[int]:
         count: int = yield command
         return count
+
+
+def _with_outcome(outcome: str, each: Sequence[Row], now: int) -> QueryEach:
+    parameters = {"now": now, "outcome": outcome}
+    return QueryEach("remove_with_outcome", parameters, (*HANDLED, "attempts"), each)
 
 
 def _code_of(error: Exception) -> object:

@@ -256,9 +256,6 @@ DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE (id, lease
 -- name: remove_expired
 SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
 WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now FOR UPDATE;
---h INSERT INTO duequeue_history (kind_id, `key`, asked_at, settled_at, attempts, outcome)
---h SELECT kind_id, `key`, asked_at, :now, ELT(FIELD(id, :id), :attempts), 'expired'
---h FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now;
 DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
 WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND expires_at <= :now;
 
@@ -707,17 +704,20 @@ FROM duequeue_cron AS cron
 WHERE cron.kind_id = :kind_id AND cron.installed
 ORDER BY cron.prefix;
 
--- name: remove_parked_with_history
--- This is the second half of a burial, which decides how many attempts count.
+-- name: remove_with_outcome
+-- This is the second half of a burial, or the end of messages that have expired. The caller says how many
+-- attempts count, since the claim that found a message expired did not deliver it.
 SELECT JSON_ARRAYAGG(id) AS ids FROM duequeue_message FORCE INDEX (PRIMARY)
-WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) FOR UPDATE;
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND (:outcome != 'expired' OR expires_at <= :now) FOR UPDATE;
 INSERT INTO duequeue_history
     (kind_id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
 SELECT
-    kind_id, `key`, asked_at, ELT(FIELD(id, :id), :delivered_at), :now, ELT(FIELD(id, :id), :attempts), 'buried',
-    ELT(FIELD(id, :id), :handler_ms)
-FROM duequeue_message FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
-DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY) WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */);
+    kind_id, `key`, asked_at, ELT(FIELD(id, :id), :delivered_at), :now, ELT(FIELD(id, :id), :attempts),
+    :outcome, ELT(FIELD(id, :id), :handler_ms)
+FROM duequeue_message FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND (:outcome != 'expired' OR expires_at <= :now);
+DELETE held FROM duequeue_message AS held FORCE INDEX (PRIMARY)
+WHERE (id, lease_token) IN (/* each */ (:id, :token) /* end */) AND (:outcome != 'expired' OR expires_at <= :now);
 
 -- name: list_history
 SELECT id, `key`, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms

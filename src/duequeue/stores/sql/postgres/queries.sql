@@ -598,8 +598,9 @@ kept AS (
 )
 SELECT id FROM held;
 
--- name: remove_parked_with_history
--- This is the second half of a burial, which decides how many attempts count.
+-- name: remove_with_outcome
+-- This is the second half of a burial, or the end of messages that have expired. The caller says how many
+-- attempts count, since the claim that found a message expired did not deliver it.
 WITH held AS MATERIALIZED (
     SELECT message.*, lease.delivered_at, lease.handler_ms, lease.attempts
     FROM unnest(
@@ -609,6 +610,7 @@ WITH held AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT id, kind_id, key, asked_at FROM duequeue_message
         WHERE id = lease.id AND lease_token = lease.token
+            AND (:outcome != 'expired' OR expires_at <= :now)
         FOR UPDATE
     ) AS message
 ),
@@ -618,29 +620,8 @@ gone AS (
 kept AS (
     INSERT INTO duequeue_history
         (kind_id, key, asked_at, delivered_at, settled_at, attempts, outcome, handler_ms)
-    SELECT kind_id, key, asked_at, delivered_at, :now, attempts, 'buried', handler_ms FROM held
-)
-SELECT id FROM held;
-
--- name: remove_expired_with_history
--- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
-WITH held AS MATERIALIZED (
-    SELECT message.*, lease.attempts
-    FROM unnest(
-        CAST(:id AS bigint []), CAST(:token AS bigint []), CAST(:attempts AS integer [])
-    ) AS lease (id, token, attempts)
-    CROSS JOIN LATERAL (
-        SELECT id, kind_id, key, asked_at FROM duequeue_message
-        WHERE id = lease.id AND lease_token = lease.token AND expires_at <= :now
-        FOR UPDATE
-    ) AS message
-),
-gone AS (
-    DELETE FROM duequeue_message WHERE id = ANY(ARRAY(SELECT id FROM held))
-),
-kept AS (
-    INSERT INTO duequeue_history (kind_id, key, asked_at, settled_at, attempts, outcome)
-    SELECT kind_id, key, asked_at, :now, attempts, 'expired' FROM held
+    SELECT kind_id, key, asked_at, delivered_at, :now, attempts, CAST(:outcome AS text), handler_ms
+    FROM held
 )
 SELECT id FROM held;
 

@@ -379,19 +379,18 @@ UPDATE duequeue_settling
 SET outcome = 'acked', settled_at = :now, delivered_at = :delivered_at, handler_ms = :handler_ms
 WHERE message_id = :id AND lease_token = :token RETURNING :id;
 
--- name: remove_parked_with_history
--- This is the second half of a burial, which decides how many attempts count.
+-- name: remove_with_outcome
+-- This is the second half of a burial, or the end of messages that have expired. The caller says how many
+-- attempts count, since the claim that found a message expired did not deliver it.
 UPDATE duequeue_settling
-SET outcome = 'buried', settled_at = :now, delivered_at = :delivered_at, attempts = :attempts,
+SET outcome = :outcome, settled_at = :now, delivered_at = :delivered_at, attempts = :attempts,
     handler_ms = :handler_ms
-WHERE message_id = :id AND lease_token = :token RETURNING :id;
-
--- name: remove_expired_with_history
--- The claim that found a message expired did not deliver it, so the caller says how many attempts count.
-UPDATE duequeue_settling SET outcome = 'expired', settled_at = :now, attempts = :attempts
 WHERE
     message_id = :id AND lease_token = :token
-    AND EXISTS (SELECT 1 FROM duequeue_message WHERE id = :id AND expires_at <= :now)
+    AND (
+        :outcome != 'expired'
+        OR EXISTS (SELECT 1 FROM duequeue_message WHERE id = :id AND expires_at <= :now)
+    )
 RETURNING :id;
 
 -- name: drop_message_with_history
