@@ -169,7 +169,8 @@ def test_what_a_client_announces_takes_no_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there, all of 127.0.0.0/8 is local")
-def test_handshakes_wait_for_those_under_way(keys: Keys) -> None:
+def test_handshakes_wait_for_those_under_way(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duequeue.server.handshakes.HURRIED_SECONDS", 600)
     limits = Limits(handshakes=2, handshakes_per_address=1, handshake_seconds=600)
     with served(app_for("memory:places", limits=limits), keys.certificate) as server:
         with ExitStack() as stack:
@@ -182,6 +183,18 @@ def test_handshakes_wait_for_those_under_way(keys: Keys) -> None:
             answering.close()
             stack.enter_context(ready_of(*({first, second} - {answering})))
         assert works(server, keys)
+
+
+def test_handshakes_that_hold_all_places_have_to_hurry(keys: Keys) -> None:
+    limits = Limits(handshakes_per_address=3, handshake_seconds=600)
+    with served(app_for("memory:hurry", limits=limits), keys.certificate) as server:
+        with ExitStack() as stack:
+            for _ in range(3):
+                holding = stack.enter_context(connect(server.port))
+                holding.sendall(hello())
+                assert ready_of(holding) is holding
+            assert works(server, keys)
+        until(lambda: open_at(server) == 0)
 
 
 def ready_of(*connections: socket.socket) -> socket.socket:

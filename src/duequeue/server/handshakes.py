@@ -23,6 +23,35 @@ from duequeue.server.problems import Problem
 
 # The client has this long to take its leave, which tells it that the answer was complete.
 GOODBYE_SECONDS = 1.0
+# A handshake takes one or two round trips, so those who only hold places lose them soon.
+HURRIED_SECONDS = 1.0
+
+
+class _Line(asyncio.Semaphore):
+    """The places of one address; those who have one must hurry up when the last one is taken."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__(places)
+        self._patient: set[asyncio.Timeout] = set()
+
+    @asynccontextmanager
+    async def place(self, limit: asyncio.Timeout) -> AsyncIterator[None]:
+        """Wait for a place, and keep it until the block ends."""
+        async with self:
+            self._patient.add(limit)
+            if self.locked():
+                self._hurry()
+            try:
+                yield
+            finally:
+                self._patient.discard(limit)
+
+    def _hurry(self) -> None:
+        soon = asyncio.get_running_loop().time() + HURRIED_SECONDS
+        for limit in self._patient:
+            if not limit.expired():
+                limit.reschedule(min(limit.when() or soon, soon))
+        self._patient.clear()
 
 
 class Places:
@@ -31,13 +60,13 @@ class Places:
     def __init__(self, limits: Limits) -> None:
         self._of_one = limits.handshakes_per_address
         self._all = asyncio.Semaphore(limits.handshakes)
-        self._by_address: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._by_address: WeakValueDictionary[str, _Line] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def place(self, address: str) -> AsyncIterator[None]:
-        """Wait for a place, and keep it until the block ends."""
-        own = self._by_address.setdefault(address, asyncio.Semaphore(self._of_one))
-        async with own, self._all:
+    async def place(self, address: str, limit: asyncio.Timeout) -> AsyncIterator[None]:
+        """Wait for a place, and keep it until the block ends, or until its time is over."""
+        line = self._by_address.setdefault(address, _Line(self._of_one))
+        async with line.place(limit), self._all:
             yield
 
 
@@ -79,9 +108,9 @@ class SecuredProtocol(asyncio.Protocol):
         http.counted_as = address
         try:
             with suppress(OSError):  # the client has gone, does not speak TLS, or is too slow
-                async with asyncio.timeout(http.limits.handshake_seconds):
+                async with asyncio.timeout(http.limits.handshake_seconds) as limit:
                     await hello_from(own)
-                    async with self.places.place(address):
+                    async with self.places.place(address, limit):
                         await self._shake_hands(http, own)
         finally:
             if http.transport is None:  # it has not learned of the connection

@@ -31,8 +31,8 @@ class Limits:
     head_fields: int = 200
     unfinished_heads_bytes: int = 8 * 1024 * 1024
     handshake_seconds: float = 5.0
-    handshakes: int = 256
-    handshakes_per_address: int = 64
+    handshakes: int = 512
+    handshakes_per_address: int = 128
     head_seconds: float = 10.0
     body_seconds: float = 30.0
     answer_seconds: float = 30.0
