@@ -8,6 +8,7 @@ from duequeue import AsyncQueue, ManualClock, Message
 from duequeue.consumer.settling import settle
 from duequeue.consumer.workload import Done
 from duequeue.contract.phrases import DAY, PATIENCE
+from duequeue.flows.settling import one_lease_each
 from duequeue.verdict import Released
 
 
@@ -30,3 +31,13 @@ def test_what_is_released_wakes_for_the_first_that_is_due() -> None:
             return found.key
 
     assert asyncio.run(scenario()) == "a"
+
+
+def test_several_leases_of_one_message_are_settled_one_after_the_other() -> None:
+    assert one_lease_each([], []) == []
+    assert one_lease_each(["a", "b"], [1, 2]) == [["a", "b"]]
+    assert one_lease_each(["old", "b", "new", "older"], [1, 2, 1, 1]) == [
+        ["older", "b"],
+        ["new"],
+        ["old"],
+    ]

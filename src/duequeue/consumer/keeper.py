@@ -127,7 +127,7 @@ def extend_leases(
     """
     now = context.now()
     aging = [each for each in messages if each.lease_left(now) * 3 < context.lease * 2]
-    for once in one_lease_each(aging, lambda message: message.lease):
+    for once in one_lease_each(aging, [message.lease.id for message in aging]):
         leases = [message.lease for message in once]
         extended, now = yield from context.consume_from_now(
             partial(_extend, context, leases), min(context.lease / 3000, context.retry.try_seconds)

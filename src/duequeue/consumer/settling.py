@@ -169,10 +169,12 @@ def settle(context: Context[T], done: Sequence[Done[P]]) -> Flow[None]:
             case Parked(reason):
                 burial = burial_of(context, message.lease, message.attempt, reason)
                 asked.burials.append(burial)
-    won = {lease.id for lease in (yield from settle_many(context, asked))}
-    messages = [message for message, _ in done]
-    emit_buried(context, messages, asked.burials, won)
-    emit_lost(context, (message for message in messages if not message.settled), won)
+    held = yield from settle_many(context, asked)
+    if asked.burials or context.events.listeners:
+        won = {lease.id for lease in held}
+        messages = [message for message, _ in done]
+        emit_buried(context, messages, asked.burials, won)
+        emit_lost(context, (message for message in messages if not message.settled), won)
 
 
 def abandon(context: Context[T], messages: Sequence[P]) -> Flow[None]:

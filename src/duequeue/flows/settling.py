@@ -1,6 +1,6 @@
 """Ack, extend, release and bury one message, or many at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -31,50 +31,45 @@ class ToSettle:
     extensions: list[tuple[Lease, int]] = field(default_factory=list)
 
 
-def settle_many(context: Context[T], asked: ToSettle) -> Flow[set[Lease]]:
+def settle_many(context: Context[T], asked: ToSettle) -> Flow[list[Lease]]:
     """Settle messages with one statement for each kind, and return the leases that still held."""
-    won: set[Lease] = set()
-    for acks in one_lease_each(asked.acks, lambda lease: lease):
+    won: list[Lease] = []
+    for acks in one_lease_each(asked.acks, [lease.id for lease in asked.acks]):
         ids = yield from context.consume(partial(context.store.ack, acks, context.now()))
-        won.update(lease for lease in acks if lease.id in ids)
-    for answers in one_lease_each(asked.answers, _lease_of):
+        won += [lease for lease in acks if lease.id in ids]
+    for answers in one_lease_each(asked.answers, [each.lease.id for each in asked.answers]):
         for chunk in chunks(answers):
             ids = yield from store_answers(context, chunk, context.now())
-            won.update(each.lease for each in chunk if each.lease.id in ids)
-    for releases in one_lease_each(asked.releases, lambda each: each[0]):
+            won += [each.lease for each in chunk if each.lease.id in ids]
+    for releases in one_lease_each(asked.releases, [lease.id for lease, _ in asked.releases]):
         ids = yield from _release_many(context, releases)
-        won.update(lease for lease, _ in releases if lease.id in ids)
-    for burials in one_lease_each(asked.burials, _lease_of):
+        won += [lease for lease, _ in releases if lease.id in ids]
+    for burials in one_lease_each(asked.burials, [each.lease.id for each in asked.burials]):
         ids = yield from store_burials(context, burials, context.now())
-        won.update(each.lease for each in burials if each.lease.id in ids)
+        won += [each.lease for each in burials if each.lease.id in ids]
     by_span: dict[int, list[Lease]] = {}
     for lease, millis in asked.extensions:
         by_span.setdefault(millis, []).append(lease)
     for millis, extended in by_span.items():
-        for leases in one_lease_each(extended, lambda lease: lease):
+        for leases in one_lease_each(extended, [lease.id for lease in extended]):
             ids, _ = yield from context.consume_from_now(
                 partial(_extend_unless_locked, context, leases, millis)
             )
-            won.update(lease for lease in leases if lease.id in ids)
+            won += [lease for lease in leases if lease.id in ids]
     return won
 
 
-def _lease_of(item: Answer | Burial) -> Lease:
-    return item.lease
-
-
-def one_lease_each(
-    items: Iterable[Item], lease_of: Callable[[Item], Lease]
-) -> Iterator[list[Item]]:
+def one_lease_each(items: list[Item], ids: list[int]) -> list[list[Item]]:
     """Cut items into lists that hold one lease of each message, because stores return ids.
 
     A message may be there twice: with a lease that is lost, and with a new one.
     """
-    left = list(items)
-    while left:
-        once = {lease_of(item).id: item for item in left}
-        yield list(once.values())
-        left = [item for item in left if once[lease_of(item).id] is not item]
+    if len(set(ids)) == len(items):
+        return [items] if items else []
+    last = dict(zip(ids, items, strict=True))
+    left = [number for number, item in enumerate(items) if last[ids[number]] is not item]
+    others = one_lease_each([items[number] for number in left], [ids[number] for number in left])
+    return [list(last.values()), *others]
 
 
 def _release_many(context: Context[T], releases: list[tuple[Lease, int]]) -> Flow[set[int]]:

@@ -59,8 +59,6 @@ async def put(exchange: Exchange) -> None:
     """Define an endpoint, or change it."""
     asked: EndpointDefinition = await exchange.decoded(EndpointDefinition)
     exchange.check(Scope.ADMIN, asked.queue)
-    if exchange.service.is_own(asked.queue):
-        raise invalid("queue", "this queue belongs to the server itself")
     await exchange.check_queue(asked.queue, asked.type)  # callbacks would make it
     async with exchange.service.endpoints.open() as access:
         identity, before = await _named(exchange, access)

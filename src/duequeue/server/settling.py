@@ -53,7 +53,7 @@ async def settle(
         burials=[burial_of(context, *held[each.token], each.reason) for each in asked.bury],
         extensions=[(held[each.token].lease, _span(context, each.lease)) for each in asked.extend],
     )
-    won = await queue.drive(settle_many(context, to_settle))
+    won = set(await queue.drive(settle_many(context, to_settle)))
     return {token: "won" if each.lease in won else "lost" for token, each in held.items()}
 
 
