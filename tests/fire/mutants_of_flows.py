@@ -6,7 +6,7 @@ from threading import Timer
 from typing import Any
 
 from duequeue import OfferOutcome, Queue
-from duequeue.consumer import keeper, settling
+from duequeue.consumer import keeper, settling, stopping
 from duequeue.consumer.consumer import Consumer
 from duequeue.cron import upkeep
 from duequeue.delivery import Delivery
@@ -115,7 +115,7 @@ FLOW_CHANGES: Mapping[str, Callable[[], None]] = {
     "offer answers before the commit": lambda: setattr(Queue, "offer", _offer_later),
     "consumer acks before it handles": lambda: setattr(Consumer, "_handle", _handle_too_late),
     "consumer does not extend": lambda: setattr(keeper, "extend_leases", _extend_no_leases),
-    "giving back counts": lambda: setattr(settling, "give_back", settling.abandon),
+    "giving back counts": lambda: setattr(stopping, "give_back", settling.abandon),
     "each node has its own ticks": lambda: setattr(upkeep, "tick_key", _key_of_this_node),
     "missed ticks are skipped": lambda: setattr(Misfire, "chosen", lambda *_: []),
 }
