@@ -2,7 +2,7 @@
 
 uvicorn by itself learns of a connection only after the handshake, for which it waits a minute. TLS
 takes memory for each handshake, so it gets a connection only after a whole first message, and only
-some at a time.
+some at a time. See decision 68.
 """
 
 import asyncio
