@@ -196,3 +196,24 @@ WHERE settled_at >= :day AND settled_at < :day + 86400000;
 -- Only PostgreSQL sends something. Every commit on SQLite shows in data_version, and on MariaDB the others
 -- find what a caller commits at their regular looks.
 SELECT :note;
+
+-- name: raise_forgotten
+INSERT INTO duequeue_forgotten_tick AS stored (kind_id, prefix, config_hash, forgotten_until)
+VALUES (:kind_id, :prefix, :config_hash, :forgotten_until)
+ON CONFLICT (kind_id, prefix, config_hash) DO UPDATE SET forgotten_until = excluded.forgotten_until
+WHERE stored.forgotten_until < excluded.forgotten_until;
+
+-- name: count_scheduled
+-- reads
+-- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
+-- might be searched once for each of them.
+SELECT kind.kind, counted.hour, counted.messages, counted.overdue
+FROM (
+    SELECT
+        kind_id, count(*) AS messages, count(CASE WHEN due_at <= :now THEN 1 END) AS overdue,
+        CASE WHEN due_at > :now THEN due_at - due_at % 3600000 ELSE :now - :now % 3600000 END AS hour
+    FROM duequeue_message WHERE due_at < :until
+    GROUP BY 1, 4
+) AS counted
+INNER JOIN duequeue_kind AS kind ON kind.id = counted.kind_id
+ORDER BY counted.hour, kind.kind;

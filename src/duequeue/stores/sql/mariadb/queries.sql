@@ -847,17 +847,3 @@ INNER JOIN duequeue_buried AS buried ON buried.kind_id = kind.id
 WHERE buried.buried_at >= :since
 GROUP BY kind.kind, buried.reason
 ORDER BY COUNT(*) DESC, MAX(buried.buried_at) DESC, kind.kind, buried.reason LIMIT :limit;
-
--- name: count_scheduled
--- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
--- might be searched once for each of them.
-SELECT kind.kind, counted.hour, counted.messages, counted.overdue
-FROM (
-    SELECT
-        kind_id, GREATEST(due_at, :now) - MOD(GREATEST(due_at, :now), 3600000) AS hour,
-        COUNT(*) AS messages, CAST(SUM(due_at <= :now) AS SIGNED) AS overdue
-    FROM duequeue_message WHERE due_at < :until
-    GROUP BY 1, 2
-) AS counted
-INNER JOIN duequeue_kind AS kind ON kind.id = counted.kind_id
-ORDER BY counted.hour, kind.kind;

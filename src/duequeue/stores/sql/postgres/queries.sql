@@ -536,12 +536,6 @@ WHERE
     ) IS NULL
 RETURNING tick_at;
 
--- name: raise_forgotten
-INSERT INTO duequeue_forgotten_tick AS stored (kind_id, prefix, config_hash, forgotten_until)
-VALUES (:kind_id, :prefix, :config_hash, :forgotten_until)
-ON CONFLICT (kind_id, prefix, config_hash) DO UPDATE
-SET forgotten_until = greatest(stored.forgotten_until, excluded.forgotten_until);
-
 -- name: list_crons
 SELECT
     cron.prefix, cron.config_hash, cron.schedule, cron.generation, cron.paused,
@@ -667,16 +661,3 @@ SELECT duequeue_lock_history_day(:day);
 
 -- name: remove_history_day
 SELECT duequeue_remove_history_day(:day);
-
--- name: count_scheduled
--- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
--- might be searched once for each of them.
-SELECT kind, hour, messages, overdue
-FROM (
-    SELECT
-        kind_id, greatest(due_at, :now) - mod(greatest(due_at, :now), 3600000) AS hour,
-        count(*) AS messages, count(*) FILTER (WHERE due_at <= :now) AS overdue
-    FROM duequeue_message WHERE due_at < :until
-    GROUP BY 1, 2
-) AS counted INNER JOIN duequeue_kind ON duequeue_kind.id = kind_id
-ORDER BY hour, kind;

@@ -339,12 +339,6 @@ WHERE
     )
 RETURNING tick_at;
 
--- name: raise_forgotten
-INSERT INTO duequeue_forgotten_tick AS stored (kind_id, prefix, config_hash, forgotten_until)
-VALUES (:kind_id, :prefix, :config_hash, :forgotten_until)
-ON CONFLICT (kind_id, prefix, config_hash) DO UPDATE
-SET forgotten_until = max(stored.forgotten_until, excluded.forgotten_until);
-
 -- name: list_crons
 -- reads
 SELECT
@@ -453,17 +447,3 @@ DELETE FROM duequeue_history
 WHERE
     kind_id IN (SELECT kind.id FROM duequeue_kind AS kind)
     AND settled_at >= :day AND settled_at < :day + 86400000;
-
--- name: count_scheduled
--- reads
--- The messages are counted before they are joined with the kinds. Otherwise a database with many queues
--- might be searched once for each of them.
-SELECT kind, hour, messages, overdue
-FROM (
-    SELECT
-        kind_id, max(due_at, :now) - max(due_at, :now) % 3600000 AS hour,
-        count(*) AS messages, count(*) FILTER (WHERE due_at <= :now) AS overdue
-    FROM duequeue_message WHERE due_at < :until
-    GROUP BY 1, 2
-) AS counted INNER JOIN duequeue_kind ON duequeue_kind.id = kind_id
-ORDER BY hour, kind;
