@@ -6,7 +6,7 @@ from duequeue.backends import is_server
 from duequeue.cli.opening import add_place, place_of
 from duequeue.drive import running
 from duequeue.errors import InvalidArgument
-from duequeue.port.store import Backend, HasRoles
+from duequeue.port.store import Backend
 from duequeue.retry_policy import RetryPolicy
 
 
@@ -51,6 +51,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _roles_script(backend: Backend) -> str:
-    if not isinstance(backend, HasRoles):
+    script = backend.roles_script()
+    if not script:
         raise InvalidArgument("--roles", f"is for PostgreSQL; {backend.address} has no logins")
-    return backend.roles_script()
+    return script

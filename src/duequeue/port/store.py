@@ -7,7 +7,7 @@ kind of message, that is, one queue name with one payload type.
 
 from collections.abc import Callable, Generator, Sequence
 from math import inf
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from duequeue import defaults
 from duequeue.errors import InvalidType
@@ -338,22 +338,6 @@ class AsyncSession(Protocol):
         """Give every connection back."""
 
 
-@runtime_checkable
-class HasRoles(Protocol):
-    """A backend whose database has logins with different rights."""
-
-    def roles_script(self) -> str:
-        """Return the statements that create roles for producers, consumers and administrators."""
-
-
-@runtime_checkable
-class ReadsApart(Protocol):
-    """A backend that can keep long reads away from the connections of all other calls."""
-
-    def reading_session(self, at_once: int, seconds: float) -> AsyncSession:
-        """Return a session for so many reads at once; the database ends each after some seconds."""
-
-
 class Backend(Protocol):
     """A database that a URL names: how to reach it, and how to open a store in it.
 
@@ -382,6 +366,13 @@ class Backend(Protocol):
         """Return a blocking session for `kinds`, which creates and changes nothing."""
         return self.session()
 
+    def reading_session(self, at_once: int, seconds: float) -> AsyncSession:  # noqa: ARG002 - the default limits nothing
+        """Return a session for so many reads at once, on connections apart from all other calls.
+
+        The database ends each read after some seconds, if it can.
+        """
+        return self.async_session()
+
     def borrow(self, connection: object, session: Any, store: Any) -> tuple[Any, Store]:  # noqa: ARG002 - the default refuses
         """Return a session and a store inside a caller's transaction, whose end they do not see.
 
@@ -397,6 +388,13 @@ class Backend(Protocol):
 
     def schema_script(self) -> str:
         """Return the statements that create the tables."""
+        return ""
+
+    def roles_script(self) -> str:
+        """Return the statements that create roles for producers, consumers and administrators.
+
+        It is empty if the database has no logins with different rights.
+        """
         return ""
 
     def alerts(self, session: Any, kind: str, on_alert: OnAlert) -> Alerts:  # noqa: ARG002 - the default wakes nobody

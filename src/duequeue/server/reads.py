@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from duequeue.errors import StoreUnavailable
 from duequeue.flows.context import Context
-from duequeue.port.store import AsyncSession, Backend, Operation, ReadsApart
+from duequeue.port.store import Backend, Operation
 from duequeue.process.contact import StoreContact
 from duequeue.retry_policy import RetryPolicy
 from duequeue.server.limits import Limits
@@ -166,11 +166,7 @@ class ReadingSession:
 
     def __init__(self, backend: Backend, limits: Limits) -> None:
         self._seconds = limits.read_seconds + SLACK_SECONDS
-        self._session: AsyncSession = (
-            backend.reading_session(limits.reads + 1, limits.read_seconds)
-            if isinstance(backend, ReadsApart)
-            else backend.async_session()
-        )
+        self._session = backend.reading_session(limits.reads + 1, limits.read_seconds)
 
     async def run(
         self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
