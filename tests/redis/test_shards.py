@@ -17,8 +17,7 @@ from duequeue.contract.stage import until
 from duequeue.port.store import Claimed, Record, Steps, Store
 from duequeue.stores.redis.keys import shards_of, tags
 from duequeue.stores.redis_client.settings import SLOTS, slot_of
-from duequeue.stores.shards import shard_of
-from duequeue.stores.side_by_side import side_by_side
+from duequeue.stores.shards import shard_of, side_by_side
 from tests.fixtures.redis_cluster import RedisCluster
 from tests.fixtures.redis_server import RedisServer
 from tests.race.crew import Hand

@@ -12,6 +12,7 @@ from duequeue.bulk.mariadb_snapshots import MariadbSnapshots
 from duequeue.bulk.port import Snapshots
 from duequeue.bulk.sql import Load, QueryBatch, SqlBulk, add_bulk_queries, open_bulk
 from duequeue.port.store import Session, Steps
+from duequeue.stores.mailbox import Note
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.mariadb.alerts import NO_SUCH_CONNECTION, NOT_ITS_OWNER, lock_names
 from duequeue.stores.sql.mariadb.backend import MariadbBackend
@@ -21,7 +22,6 @@ from duequeue.stores.sql.mariadb.partitions import ignoring
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 from duequeue.stores.sql.mariadb.statements import MOST_AT_ONCE, literal
-from duequeue.stores.wakeup_note import Note
 
 # A statement inserts or merges this many rows. While a merge runs, no other process can draw an id
 # on a server with the default setting.

@@ -15,12 +15,11 @@ from contextlib import AbstractContextManager
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.port.alerts import Alert, Alerts, Answered, OnAlert
 from duequeue.process.line import Line
 from duequeue.process.shared import Shared
-from duequeue.stores.wakeup_note import Note
 
 C = TypeVar("C")
 
@@ -31,6 +30,34 @@ _PROCESS = secrets.token_hex(4)
 
 # A queue, and the key of a response or None for a message; and when the earliest message is due.
 Notes: TypeAlias = dict[tuple[str, str | None], int]
+
+
+# No process has a name that begins like this. A version that does not know these notes takes one
+# for a message of a queue that it does not have, and ignores it.
+_ANSWERED = "="
+
+
+class Note(NamedTuple):
+    """A wake-up on its way between two processes, and its text."""
+
+    sender: str
+    alert: int | Answered
+    kind: str
+
+    def __str__(self) -> str:
+        sender, alert, kind = self
+        if isinstance(alert, Answered):
+            return f"{_ANSWERED}{sender} {len(kind)} {kind}{alert.key}"
+        return f"{sender} {alert} {kind}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Note":
+        """Parse the text of a note; raise ValueError for any other text."""
+        sender, number, rest = text.split(" ", 2)
+        if not sender.startswith(_ANSWERED):
+            return cls(sender, int(number), rest)
+        length = int(number)
+        return cls(sender.removeprefix(_ANSWERED), Answered(rest[length:]), rest[:length])
 
 
 class Wire(ABC, Generic[C]):

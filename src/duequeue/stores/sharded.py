@@ -33,8 +33,7 @@ from duequeue.port.store import (
     Store,
     StoredMessage,
 )
-from duequeue.stores.shards import Shards, by_key, by_lease, joined, parts_of, shard_of
-from duequeue.stores.side_by_side import Undo
+from duequeue.stores.shards import Shards, Undo, by_key, by_lease, joined, parts_of, shard_of
 
 
 class Shard(Store, Protocol):

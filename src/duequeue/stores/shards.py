@@ -1,17 +1,16 @@
-"""Operations on some or all shards of a queue at once.
+"""Operations on some or all shards of a queue at once, and the rules by which they go to shards.
 
 A key is always in the same shard. Each shard has ids of its own. Outside, the number `n` of shard
 `s` is `n * shards + s`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 from zlib import crc32
 
 from duequeue.port.burial_table import BurialTable
 from duequeue.port.listing import BurialId
 from duequeue.port.store import Answer, Burial, Expiry, Lease, Release, Steps, Store
-from duequeue.stores.side_by_side import side_by_side
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -23,6 +22,50 @@ Item = TypeVar("Item", bound="Lease | Answer | Burial | Expiry | Release")
 def shard_of(key: str, shards: int) -> int:
     """Return the number of the shard that has a key; this must never change."""
     return crc32(key.encode()) % shards
+
+
+class Together(NamedTuple):
+    """Run commands side by side, each by itself; the reply is the list of their replies."""
+
+    commands: Sequence[Any]
+
+
+class Undo(NamedTuple):
+    """Run commands for a task that was cancelled, if that is possible soon; there is no reply."""
+
+    commands: Sequence[Any]
+
+
+def side_by_side(operations: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Run operations together, and return their results in order.
+
+    If one fails, the error is raised when all commands of that round have been answered, and the
+    others end as well.
+    """
+    if len(operations) == 1:
+        return [(yield from operations[0])]
+    try:
+        return (yield from _in_rounds(operations))
+    finally:
+        for each in operations:
+            each.close()
+
+
+def _in_rounds(operations: Sequence[Steps[T]]) -> Steps[list[T]]:
+    results: dict[int, T] = {}
+    replies: dict[int, Any] = dict.fromkeys(range(len(operations)))
+    while replies:
+        commands = {}
+        for number, reply in replies.items():
+            try:
+                commands[number] = operations[number].send(reply)
+            except StopIteration as done:
+                results[number] = done.value
+        if not commands:
+            break
+        answers: list[Any] = yield Together(tuple(commands.values()))
+        replies = dict(zip(commands, answers, strict=True))
+    return [results[number] for number in range(len(operations))]
 
 
 class Shards(Generic[S]):

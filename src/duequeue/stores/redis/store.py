@@ -50,7 +50,7 @@ from duequeue.stores.redis.cron_table import RedisCronTable
 from duequeue.stores.redis.history_table import RedisHistory
 from duequeue.stores.redis.listing import listed
 from duequeue.stores.redis.packing import NOTHING, burial, claimed, response, stored
-from duequeue.stores.side_by_side import Undo
+from duequeue.stores.shards import Undo
 
 OUTCOMES = {
     ord("c"): OfferOutcome.CREATED,

@@ -13,12 +13,11 @@ from time import monotonic
 from redis.exceptions import TimeoutError as NoAnswer
 
 from duequeue.process.line import ANSWER_WITHIN, Line
-from duequeue.stores.mailbox import Mailbox, Notes, Wire
+from duequeue.stores.mailbox import Mailbox, Note, Notes, Wire
 from duequeue.stores.redis_client.cluster import LOSSES, shared_map
 from duequeue.stores.redis_client.connecting import connect
 from duequeue.stores.redis_client.nodes import Connection, connect_to
 from duequeue.stores.redis_client.settings import RedisSettings, Server, Way
-from duequeue.stores.wakeup_note import Note
 
 # How soon, in seconds, a line notices that it should close, and how often it makes sure that the
 # server still answers.

@@ -20,10 +20,10 @@ from duequeue.port.store import (
     Steps,
     StoredResponse,
 )
+from duequeue.stores.mailbox import Note
 from duequeue.stores.sql.catalogue import WITH_HISTORY
 from duequeue.stores.sql.commands import Execute, QueriesInTurn, Query, QueryEach, Row
 from duequeue.stores.sql.history_table import HistoryDays
-from duequeue.stores.wakeup_note import Note
 
 LEASE = ("id", "token")
 RESPONSE = (*LEASE, "payload", "reason", "expires_at")

@@ -28,13 +28,13 @@ from duequeue.port.store import (
     Steps,
     StoredMessage,
 )
+from duequeue.stores.mailbox import Note
 from duequeue.stores.sql.burials import SqlBurials
 from duequeue.stores.sql.commands import BEGIN, Execute, Query, QueryEach, Row
 from duequeue.stores.sql.cron_table import SqlCronTable
 from duequeue.stores.sql.listing import list_messages
 from duequeue.stores.sql.settling import KEY, LEASE, Settling, SqlResponses, pairs
 from duequeue.stores.sql.watermark import BEGINNING, Claim, Watermark
-from duequeue.stores.wakeup_note import Note
 
 OVERDUE = -1  # as the number of a bucket
 

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as LostConnection
 from duequeue.stores.redis.commands import Question, Script
 from duequeue.stores.redis.scripts import code
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
-from duequeue.stores.side_by_side import Together
+from duequeue.stores.shards import Together
 
 # A change that is not confirmed within these seconds counts as failed.
 CONFIRM_WITHIN = 5.0

@@ -32,7 +32,7 @@ from duequeue.stores.redis.connections.errors import leaves_it_usable, no_answer
 from duequeue.stores.redis_client.connecting import connect
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN, Connection
 from duequeue.stores.redis_client.settings import Durable, RedisSettings
-from duequeue.stores.side_by_side import Together
+from duequeue.stores.shards import Together
 
 # In seconds: how long a long operation waits for a connection.
 LONGEST_WAIT = 10.0

@@ -27,7 +27,7 @@ from duequeue.stores.redis.connections.multiplexer import ClusterMultiplexer, Mu
 from duequeue.stores.redis_client.connecting import connect_async
 from duequeue.stores.redis_client.nodes import ANSWER_WITHIN
 from duequeue.stores.redis_client.settings import Durable, RedisSettings, Way
-from duequeue.stores.side_by_side import Together, Undo
+from duequeue.stores.shards import Together, Undo
 
 T = TypeVar("T")
 

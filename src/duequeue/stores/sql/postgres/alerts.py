@@ -6,13 +6,12 @@ from contextlib import closing
 import psycopg
 
 from duequeue.process.line import ANSWER_WITHIN, Line
-from duequeue.stores.mailbox import Mailbox, Notes, Wire
+from duequeue.stores.mailbox import Mailbox, Note, Notes, Wire
 from duequeue.stores.sql.commands import Parameters
 from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.postgres.connections import PostgresServer
 from duequeue.stores.sql.postgres.settings import PostgresSettings
 from duequeue.stores.sql.postgres.statements import queries
-from duequeue.stores.wakeup_note import Note
 
 # How soon, in seconds, a line notices that it should close.
 HEAR_FOR = 0.1
