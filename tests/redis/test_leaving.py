@@ -17,6 +17,9 @@ from duequeue.contract.stage import until
 from duequeue.instants import LATEST
 from duequeue.port.alerts import Alert
 from duequeue.port.store import Steps, Store
+from duequeue.process.line import Line
+from duequeue.stores import mailbox
+from duequeue.stores.mailbox import open_line
 from tests.fixtures.redis_server import RedisServer
 from tests.race.crew import Hand
 from tests.redis.waiting import KIND, LISTENERS, offer_in_silence, opened_store, poll_once
@@ -283,6 +286,21 @@ def test_a_wake_up_is_passed_on_when_the_look_fails(
         look.throw(ConnectionResetError())
     woken.leave()
     assert other.outcome().value == "a"
+
+
+def test_a_line_that_opens_at_once_rings_once(
+    redis_url: str, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_at_once(*given: Any) -> Line[Any]:
+        line = open_line(*given)
+        until(lambda: line.is_working)
+        return line
+
+    monkeypatch.setattr(mailbox, "open_line", open_at_once)
+    woken = Woken(redis_url, client)
+    woken.wake(1)
+    woken.leave()
+    woken.alerts.close()
 
 
 def test_a_wake_up_rings_once_however_often_the_queue_is_open(redis_url: str, client: Any) -> None:

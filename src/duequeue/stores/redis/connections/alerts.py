@@ -154,8 +154,9 @@ class RedisMailbox(Mailbox[Connection]):
     def listen(self, wire: Wire[Connection], kind: str, *, for_answers: bool = False) -> None:
         """Open the lines; the last look did not enter the channel if this is the first call."""
         is_first = (kind, for_answers) not in self._awaited
+        lines = [*self._hearing.values()]  # a new one has every queue look when it is open
         super().listen(wire, kind, for_answers=for_answers)
-        if is_first and any(line.is_working for line in [*self._hearing.values()]):
+        if is_first and any(line.is_working for line in lines):
             self.alert([kind])
 
     def _listeners(self, kind: str) -> list[OnAlert]:
