@@ -24,7 +24,7 @@ from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, QueryEach
 from duequeue.stores.sql.connections.watchdog import PROBE_EVERY, WatchedPlace
 from duequeue.stores.sql.mariadb import conversation
-from duequeue.stores.sql.mariadb.borrowed import explained
+from duequeue.stores.sql.mariadb.accepted import explained
 from duequeue.stores.sql.mariadb.connections import (
     MARIADB_SETTINGS,
     SETTINGS,

@@ -8,10 +8,10 @@ from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.mariadb import examining
+from duequeue.stores.sql.mariadb.accepted import BorrowedMariadbSession
 from duequeue.stores.sql.mariadb.alerts import MariadbWire
-from duequeue.stores.sql.mariadb.borrowed import BorrowedMariadbSession
-from duequeue.stores.sql.mariadb.borrowed_async import BorrowedAsyncMariadbSession
-from duequeue.stores.sql.mariadb.home import AsyncHome, Home
+from duequeue.stores.sql.mariadb.given_async import BorrowedAsyncMariadbSession
+from duequeue.stores.sql.mariadb.identity import AsyncHome, Home
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings

@@ -19,7 +19,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
-from duequeue.stores.sql.mariadb.home import Home
+from duequeue.stores.sql.mariadb.identity import Home
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 

@@ -18,7 +18,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
-from duequeue.stores.sql.mariadb.home import AsyncHome
+from duequeue.stores.sql.mariadb.identity import AsyncHome
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 

@@ -7,12 +7,12 @@ from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
+from duequeue.stores.sql.connections.borrowed_async import BorrowedAsyncPostgresSession
 from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.postgres import examining
+from duequeue.stores.sql.postgres.accepted import BorrowedPostgresSession
 from duequeue.stores.sql.postgres.alerts import PostgresWire
-from duequeue.stores.sql.postgres.borrowed import BorrowedPostgresSession
-from duequeue.stores.sql.postgres.borrowed_async import BorrowedAsyncPostgresSession
-from duequeue.stores.sql.postgres.home import AsyncHome, Home
+from duequeue.stores.sql.postgres.identity import AsyncHome, Home
 from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession

@@ -28,7 +28,7 @@ from duequeue.stores.sql.postgres.connections import (
     in_turn,
 )
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
-from duequeue.stores.sql.postgres.home import Home
+from duequeue.stores.sql.postgres.identity import Home
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 

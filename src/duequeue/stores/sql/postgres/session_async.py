@@ -27,7 +27,7 @@ from duequeue.stores.sql.postgres.connections import (
     in_turn_async,
 )
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
-from duequeue.stores.sql.postgres.home import AsyncHome
+from duequeue.stores.sql.postgres.identity import AsyncHome
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 

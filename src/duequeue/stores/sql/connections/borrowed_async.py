@@ -14,8 +14,8 @@ from duequeue.stores.sql.connections.given_connection import (
     async_refused,
     is_a,
 )
-from duequeue.stores.sql.postgres.async_drivers import AsyncDriver, AsyncpgDriver, PsycopgDriver
-from duequeue.stores.sql.postgres.home import AsyncHome, Identity, identify, recall, remember
+from duequeue.stores.sql.postgres.given_asyncpg import AsyncDriver, AsyncpgDriver, PsycopgDriver
+from duequeue.stores.sql.postgres.identity import AsyncHome, Identity, identify, recall, remember
 
 T = TypeVar("T")
 

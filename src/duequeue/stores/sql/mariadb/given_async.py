@@ -11,10 +11,10 @@ from duequeue.drive.steps import drive_async
 from duequeue.errors import InvalidArgument
 from duequeue.port.store import Operation
 from duequeue.stores.sql.connections.given_connection import async_finder, async_refused
-from duequeue.stores.sql.mariadb.borrowed import explained, facts_of, refuse_autocommit
+from duequeue.stores.sql.mariadb.accepted import explained, facts_of, refuse_autocommit
 from duequeue.stores.sql.mariadb.connections_async import send_async
 from duequeue.stores.sql.mariadb.conversation import Conversation, command_name
-from duequeue.stores.sql.mariadb.home import (
+from duequeue.stores.sql.mariadb.identity import (
     AsyncHome,
     Identity,
     current_database,

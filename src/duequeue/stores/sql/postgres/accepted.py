@@ -13,7 +13,7 @@ from duequeue.port.store import Operation
 from duequeue.stores.sql.connections.given_connection import finder, refused
 from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.errors import translate
-from duequeue.stores.sql.postgres.home import Home, Identity, identify, recall, remember
+from duequeue.stores.sql.postgres.identity import Home, Identity, identify, recall, remember
 from duequeue.stores.sql.postgres.session import perform
 
 T = TypeVar("T")

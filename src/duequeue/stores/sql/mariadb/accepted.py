@@ -20,7 +20,7 @@ from duequeue.stores.sql.mariadb.errors import (
     number_of,
     translate,
 )
-from duequeue.stores.sql.mariadb.home import (
+from duequeue.stores.sql.mariadb.identity import (
     Home,
     Identity,
     current_database,

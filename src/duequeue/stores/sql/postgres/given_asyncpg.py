@@ -24,8 +24,8 @@ from duequeue.stores.sql.commands import (
     Row,
     SqlScript,
 )
+from duequeue.stores.sql.postgres.accepted import refuse_autocommit, search_path_of
 from duequeue.stores.sql.postgres.adapters import register_arrays
-from duequeue.stores.sql.postgres.borrowed import refuse_autocommit, search_path_of
 from duequeue.stores.sql.postgres.errors import translate
 from duequeue.stores.sql.postgres.session_async import perform
 from duequeue.stores.sql.postgres.settings import Address
