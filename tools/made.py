@@ -20,7 +20,11 @@ MADE = (
     "cron/cron.py",
     "delivery.py",
     "queue.py",
+    "stores/sql/connections/borrowed.py",
+    "stores/sql/connections/home.py",
+    "stores/sql/mariadb/given.py",
     "stores/sql/mariadb/session.py",
+    "stores/sql/postgres/given.py",
     "stores/sql/postgres/session.py",
     "timers/delay_queue.py",
 )

@@ -1,38 +1,47 @@
-"""The same sessions, awaiting, on psycopg or asyncpg."""
+"""Awaiting sessions inside a transaction that belongs to the caller."""
 
 from math import inf
-from typing import TypeVar
-
-import psycopg
+from typing import Any, Protocol, TypeVar
 
 from duequeue.drive.steps import drive_async
-from duequeue.errors import InvalidArgument
+from duequeue.errors import StoreError
 from duequeue.port.store import Operation
-from duequeue.stores.sql.connections.given_connection import (
-    ASYNCPG,
-    async_finder,
-    async_refused,
-    is_a,
-)
-from duequeue.stores.sql.postgres.given_asyncpg import AsyncDriver, AsyncpgDriver, PsycopgDriver
-from duequeue.stores.sql.postgres.identity import AsyncHome, Identity, identify, recall, remember
+from duequeue.stores.sql.connections.given_connection import Check, async_finder
+from duequeue.stores.sql.connections.home_async import AsyncHome
 
 T = TypeVar("T")
 
-ACCEPTED = (
-    "a psycopg.AsyncConnection, an asyncpg connection, or an SQLAlchemy AsyncSession or "
-    "AsyncConnection over psycopg or asyncpg"
-)
+
+class AsyncGivenConnection(Protocol):
+    """A caller's connection, with its driver's way to run a command."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The errors of the driver."""
+
+    async def perform(self, command: Any) -> object:
+        """Carry out one command."""
+
+    async def recall(self) -> object | None:
+        """Return what the connection leads to, if that is known already."""
+
+    async def look(self) -> object:
+        """Ask the connection what it leads to, and keep that as long as the connection exists."""
+
+    def translate(self, error: Any) -> StoreError:
+        """Return the DueQueue error for an error of the driver."""
 
 
-class BorrowedAsyncPostgresSession:
+class AsyncBorrowedSession:
     """Runs operations on a caller's connection."""
 
-    def __init__(self, given: object, home: AsyncHome) -> None:
-        self._find = async_finder(given, _driver_for)
+    def __init__(self, given: object, check: Check[AsyncGivenConnection], home: AsyncHome) -> None:
+        self._find = async_finder(given, check, lambda found: found.closed)
         self.home = home
-        if isinstance(given, psycopg.AsyncConnection) and given.closed:
-            raise InvalidArgument("connection", "is closed")
 
     async def run(
         self,
@@ -42,33 +51,19 @@ class BorrowedAsyncPostgresSession:
         consumes: bool = False,  # noqa: ARG002
     ) -> T:
         """Run one operation; the caller commits."""
-        driver = await self._find()
+        connection = await self._find()
         try:
-            await self._admit(driver)
-            return await drive_async(operation(), driver.perform)
-        except driver.errors as error:
-            raise driver.translate(error, self.home.address) from error
+            await self._admit(connection)
+            return await drive_async(operation(), connection.perform)
+        except connection.errors as error:
+            raise connection.translate(error) from error
 
     async def close(self) -> None:
         """Leave the connection to its owner."""
 
-    async def _admit(self, driver: AsyncDriver) -> None:
+    async def _admit(self, connection: AsyncGivenConnection) -> None:
         """Raise unless the connection leads to the database of the queue."""
-        identity = recall(driver.connection, driver.search_path) or await _look(driver)
+        identity = await connection.recall() or await connection.look()
         if identity != self.home.identity:
             await self.home.look()
-            self.home.require(await _look(driver))
-
-
-def _driver_for(given: object) -> AsyncDriver:
-    if isinstance(given, psycopg.AsyncConnection):
-        return PsycopgDriver(given)
-    if is_a(given, ASYNCPG):
-        return AsyncpgDriver(given)
-    raise async_refused(given, ACCEPTED)
-
-
-async def _look(driver: AsyncDriver) -> Identity:
-    driver.prepare()
-    identity = await drive_async(identify(), driver.perform)
-    return remember(driver.connection, identity, driver.search_path)
+            self.home.require(await connection.look())

@@ -18,6 +18,7 @@ C = TypeVar("C")
 
 # Returns an object as a driver's connection, or raises if it cannot be used as one.
 Check: TypeAlias = Callable[[object], C]
+IsClosed: TypeAlias = Callable[[C], bool]
 
 _ALIAS = re.compile(r"[\w-]+")
 
@@ -50,8 +51,18 @@ _AWAITING = {
 }
 
 
-def finder(given: object, check: Check[C]) -> Callable[[], C]:
-    """Return a function that finds the driver's connection for one blocking operation."""
+def finder(given: object, check: Check[C], is_closed: IsClosed[C]) -> Callable[[], C]:
+    """Return a function that finds the driver's connection for one blocking operation.
+
+    It finds it once at first, and raises if it is closed.
+    """
+    find = _finder(given, check)
+    if is_closed(find()):
+        raise InvalidArgument("connection", "is closed")
+    return find
+
+
+def _finder(given: object, check: Check[C]) -> Callable[[], C]:
     # SQLAlchemy's and Django's own types are not known here.
     outer: Any = _of_django_alias(given) if isinstance(given, str) else given
     if is_a(outer, _DJANGO):
@@ -63,14 +74,20 @@ def finder(given: object, check: Check[C]) -> Callable[[], C]:
     return lambda: check(outer)
 
 
-def async_finder(given: object, check: Check[C]) -> Callable[[], Awaitable[C]]:
-    """Return a function that finds the driver's connection for one awaiting operation."""
+def async_finder(
+    given: object, check: Check[C], is_closed: IsClosed[C]
+) -> Callable[[], Awaitable[C]]:
+    """Return a function that finds the driver's connection for one awaiting operation.
+
+    It looks at the connection itself at once, and raises if it is closed.
+    """
     outer: Any = given
     if is_a(outer, _ASYNC_SESSIONS):
         return lambda: _of_async_session(outer, check)
     if is_a(outer, _ASYNC_CONNECTIONS):
         return lambda: _of_async_sqlalchemy(outer, check)
-    check(outer)
+    if is_closed(check(outer)):
+        raise InvalidArgument("connection", "is closed")
 
     async def find() -> C:
         return check(outer)

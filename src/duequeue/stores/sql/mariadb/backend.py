@@ -1,17 +1,20 @@
 """`mariadb://user:password@host:port/database`, through PyMySQL and asyncmy."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql.backend import SqlBackend
+from duequeue.stores.sql.connections.borrowed import BorrowedSession
+from duequeue.stores.sql.connections.borrowed_async import AsyncBorrowedSession
+from duequeue.stores.sql.connections.home_async import AsyncHome
 from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.mariadb import examining
-from duequeue.stores.sql.mariadb.accepted import BorrowedMariadbSession
 from duequeue.stores.sql.mariadb.alerts import MariadbWire
-from duequeue.stores.sql.mariadb.given_async import BorrowedAsyncMariadbSession
-from duequeue.stores.sql.mariadb.identity import AsyncHome, Home
+from duequeue.stores.sql.mariadb.given import GivenMariadb
+from duequeue.stores.sql.mariadb.given_async import AsyncGivenMariadb
 from duequeue.stores.sql.mariadb.session import MariadbSession
 from duequeue.stores.sql.mariadb.session_async import AsyncMariadbSession
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
@@ -51,10 +54,11 @@ class MariadbBackend(SqlBackend):
 
     def borrow_session(self, connection: object, session: Any) -> Any:
         """Use a caller's connection, if it leads to the same database as the queue's session."""
-        home: Home | AsyncHome = session.home
+        home, address = session.home, self._settings.address
         if isinstance(home, AsyncHome):
-            return BorrowedAsyncMariadbSession(connection, home)
-        return BorrowedMariadbSession(connection, home)
+            given_async = partial(AsyncGivenMariadb, home=home, address=address)
+            return AsyncBorrowedSession(connection, given_async, home)
+        return BorrowedSession(connection, partial(GivenMariadb, home=home, address=address), home)
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""

@@ -1,89 +1,70 @@
-"""The same sessions, awaiting, on asyncmy."""
+"""The awaiting connections that `within` takes on MariaDB and MySQL."""
 
 from functools import partial
-from math import inf
-from typing import Any, TypeVar
-
-from asyncmy.connection import Connection
-from asyncmy.errors import MySQLError
+from typing import Any
 
 from duequeue.drive.steps import drive_async
-from duequeue.errors import InvalidArgument
-from duequeue.port.store import Operation
-from duequeue.stores.sql.connections.given_connection import async_finder, async_refused
-from duequeue.stores.sql.mariadb.accepted import explained, facts_of, refuse_autocommit
-from duequeue.stores.sql.mariadb.connections_async import send_async
+from duequeue.errors import StoreError
+from duequeue.stores.sql.connections.home_async import AsyncHome
+from duequeue.stores.sql.mariadb.accepted import (
+    accepted_async,
+    errors_of,
+    explained,
+    facts_of,
+    is_open,
+    send_each_async,
+)
 from duequeue.stores.sql.mariadb.conversation import Conversation, command_name
 from duequeue.stores.sql.mariadb.identity import (
-    AsyncHome,
     Identity,
+    add_history_day,
     current_database,
     identify,
     recall,
     remember,
 )
-
-T = TypeVar("T")
-
-ACCEPTED = "an asyncmy connection, or an SQLAlchemy AsyncSession or AsyncConnection over asyncmy"
+from duequeue.stores.sql.mariadb.settings import HostAddress
 
 
-class BorrowedAsyncMariadbSession:
-    """Runs operations on a caller's connection."""
+class AsyncGivenMariadb:
+    """A caller's connection; see `connections.borrowed_async`."""
 
-    def __init__(self, given: object, home: AsyncHome) -> None:
-        self._find = async_finder(given, _checked)
-        self.home = home
-        if isinstance(given, Connection) and not given.connected:
-            raise InvalidArgument("connection", "is closed")
+    def __init__(self, given: object, home: AsyncHome, address: HostAddress) -> None:
+        self._connection = accepted_async(given)
+        self._home = home
+        self._address = address
 
-    async def run(
-        self,
-        operation: Operation[T],
-        seconds: float = inf,  # noqa: ARG002 - the caller decides how long it may take
-        *,
-        consumes: bool = False,  # noqa: ARG002
-    ) -> T:
-        """Run one operation; the caller commits."""
-        connection = await self._find()
-        try:
-            await self._admit(connection)
-            return await drive_async(operation(), partial(self._perform, connection))
-        except MySQLError as error:
-            raise explained(error, self.home.address) from error
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return not is_open(self._connection)
 
-    async def close(self) -> None:
-        """Leave the connection to its owner."""
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The errors of the driver."""
+        return errors_of(self._connection)
 
-    async def _perform(self, connection: Any, command: Any) -> object:
+    async def perform(self, command: Any) -> object:
+        """Carry out one command."""
         if command_name(command) == "add_history_day":
-            await self.home.add_history_day(command.parameters["day"])
+            # On a connection of the queue's own, since this would commit on a caller's.
+            await self._home.run(partial(add_history_day, command.parameters["day"]))
             return []
-        talk = Conversation(facts_of(connection), borrowed=True)
-        return await drive_async(talk.perform(command), partial(send_async, connection))
+        talk = Conversation(facts_of(self._connection), borrowed=True)
+        return await drive_async(talk.perform(command), partial(send_each_async, self._connection))
 
-    async def _admit(self, connection: Any) -> None:
-        """Raise unless the connection leads to the database of the queue."""
-        identity = await self._recall(connection) or await self._look(connection)
-        if identity != self.home.identity:
-            await self.home.look()
-            self.home.require(await self._look(connection))
-
-    async def _recall(self, connection: Any) -> Identity | None:
-        known = recall(connection)
+    async def recall(self) -> Identity | None:
+        """Return what the connection leads to, if that is known and it uses the same database."""
+        known = recall(self._connection)
         if known is None:
             return None
-        place = await drive_async(current_database(), partial(self._perform, connection))
-        return known if known.database == place else None
+        database = await drive_async(current_database(), self.perform)
+        return known if known.database == database else None
 
-    async def _look(self, connection: Any) -> Identity:
-        identity, has_tables = await drive_async(identify(), partial(self._perform, connection))
-        return remember(connection, identity, has_tables=has_tables)
+    async def look(self) -> Identity:
+        """Ask the connection what it leads to, and keep that as long as the connection exists."""
+        return remember(self._connection, await drive_async(identify(), self.perform))
 
-
-def _checked(given: object) -> Any:
-    if not isinstance(given, Connection):
-        raise async_refused(given, ACCEPTED)
-    if given.connected:
-        refuse_autocommit(given)
-    return given
+    def translate(self, error: Any) -> StoreError:
+        """Return the DueQueue error for an error in a caller's transaction."""
+        return explained(error, self._address)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from duequeue.drive.steps import drive
 from duequeue.port.store import Operation
+from duequeue.stores.sql.connections.home import Home
 from duequeue.stores.sql.connections.pool import shared_pool
 from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections import MariadbConnection, connect
@@ -19,7 +20,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
-from duequeue.stores.sql.mariadb.identity import Home
+from duequeue.stores.sql.mariadb.identity import identify
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 
@@ -40,7 +41,7 @@ class MariadbSession:
     @cached_property
     def home(self) -> Home:
         """The database that this session leads to."""
-        return Home(self, self._settings.address)
+        return Home(self, "database", self._settings.address, identify)
 
     def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation; after a deadlock, run it again, and first lock its rows in order."""

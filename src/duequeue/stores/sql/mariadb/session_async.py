@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from duequeue.drive.steps import drive_async
 from duequeue.port.store import Operation
+from duequeue.stores.sql.connections.home_async import AsyncHome
 from duequeue.stores.sql.connections.pool_async import shared_pool_async
 from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.connections_async import AsyncMariadbConnection, connect_async
@@ -18,7 +19,7 @@ from duequeue.stores.sql.mariadb.errors import (
     leaves_it_usable,
     number_of,
 )
-from duequeue.stores.sql.mariadb.identity import AsyncHome
+from duequeue.stores.sql.mariadb.identity import identify
 from duequeue.stores.sql.mariadb.server import MariadbServer
 from duequeue.stores.sql.mariadb.settings import MariadbSettings
 
@@ -39,7 +40,7 @@ class AsyncMariadbSession:
     @cached_property
     def home(self) -> AsyncHome:
         """The database that this session leads to."""
-        return AsyncHome(self, self._settings.address)
+        return AsyncHome(self, "database", self._settings.address, identify)
 
     async def run(
         self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False

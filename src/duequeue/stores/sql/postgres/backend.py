@@ -7,12 +7,19 @@ from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
 from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
-from duequeue.stores.sql.connections.borrowed_async import BorrowedAsyncPostgresSession
+from duequeue.stores.sql.connections.borrowed import BorrowedSession
+from duequeue.stores.sql.connections.borrowed_async import (
+    AsyncBorrowedSession,
+    AsyncGivenConnection,
+)
+from duequeue.stores.sql.connections.given_connection import ASYNCPG, is_a
+from duequeue.stores.sql.connections.home_async import AsyncHome
 from duequeue.stores.sql.connections.published_alerts import published_wire
 from duequeue.stores.sql.postgres import examining
-from duequeue.stores.sql.postgres.accepted import BorrowedPostgresSession
 from duequeue.stores.sql.postgres.alerts import PostgresWire
-from duequeue.stores.sql.postgres.identity import AsyncHome, Home
+from duequeue.stores.sql.postgres.given import GivenPostgres
+from duequeue.stores.sql.postgres.given_async import AsyncGivenPostgres
+from duequeue.stores.sql.postgres.given_asyncpg import GivenAsyncpg
 from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
@@ -54,10 +61,9 @@ class PostgresBackend(SqlBackend):
 
     def borrow_session(self, connection: object, session: Any) -> Any:
         """Use a caller's connection, if it leads to the same database as the queue's session."""
-        home: Home | AsyncHome = session.home
-        if isinstance(home, AsyncHome):
-            return BorrowedAsyncPostgresSession(connection, home)
-        return BorrowedPostgresSession(connection, home)
+        if isinstance(session.home, AsyncHome):
+            return AsyncBorrowedSession(connection, self._given_async, session.home)
+        return BorrowedSession(connection, self._given, session.home)
 
     def roles_script(self) -> str:
         """Return the roles as a script."""
@@ -84,3 +90,10 @@ class PostgresBackend(SqlBackend):
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""
         return examining.examine(now)
+
+    def _given(self, connection: object) -> GivenPostgres:
+        return GivenPostgres(connection, self._settings.address)
+
+    def _given_async(self, connection: object) -> AsyncGivenConnection:
+        kind = GivenAsyncpg if is_a(connection, ASYNCPG) else AsyncGivenPostgres
+        return kind(connection, self._settings.address)

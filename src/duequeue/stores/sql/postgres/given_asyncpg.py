@@ -1,4 +1,4 @@
-"""The awaiting connections that `within` takes, each with its driver's way to run a command.
+"""The connections of asyncpg that `within` takes.
 
 asyncpg is imported by its user and not by us. It numbers its parameters, takes Python's lists as
 arrays, and asks the server for the type of each parameter. So each scalar is sent with the type
@@ -8,10 +8,11 @@ that psycopg would give it.
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import psycopg
 
+from duequeue.drive.steps import drive_async
 from duequeue.errors import InvalidArgument, StoreError
 from duequeue.stores.sql.commands import (
     Begin,
@@ -24,10 +25,8 @@ from duequeue.stores.sql.commands import (
     Row,
     SqlScript,
 )
-from duequeue.stores.sql.postgres.accepted import refuse_autocommit, search_path_of
-from duequeue.stores.sql.postgres.adapters import register_arrays
 from duequeue.stores.sql.postgres.errors import translate
-from duequeue.stores.sql.postgres.session_async import perform
+from duequeue.stores.sql.postgres.identity import Identity, identify, recall, remember
 from duequeue.stores.sql.postgres.settings import Address
 from duequeue.stores.sql.postgres.statements import texts
 
@@ -36,10 +35,12 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "bigint", str: "text", bytes: "bytea"}
 
 
-class AsyncpgDriver:
-    """A connection of asyncpg, or of its pool."""
+class GivenAsyncpg:
+    """A caller's connection of asyncpg, or of its pool; see `connections.borrowed_async`."""
 
-    def __init__(self, connection: Any) -> None:
+    closed = False  # because a closed one is refused at once
+
+    def __init__(self, connection: Any, address: Address) -> None:
         if connection.is_closed():
             raise InvalidArgument("connection", "is closed")
         if not connection.is_in_transaction():
@@ -49,21 +50,14 @@ class AsyncpgDriver:
             )
         self._given = connection
         # A pool lends the same connection each time inside another object.
-        self.connection = getattr(connection, "_con", connection)
+        self._connection = getattr(connection, "_con", connection)
+        self._address = address
         self._asyncpg: Any = sys.modules["asyncpg"]
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors of asyncpg."""
         return (self._asyncpg.PostgresError, self._asyncpg.InterfaceError)
-
-    @property
-    def search_path(self) -> str | None:
-        """The search path, if the server reports it."""
-        return getattr(self._given.get_settings(), "search_path", None)
-
-    def prepare(self) -> None:
-        """Do nothing, because asyncpg knows how to send arrays."""
 
     async def perform(self, command: Command) -> object:
         """Carry out one command."""
@@ -85,11 +79,25 @@ class AsyncpgDriver:
                 pass
         return None
 
-    def translate(self, error: Any, address: Address) -> StoreError:
+    async def recall(self) -> Identity | None:
+        """Return what the connection leads to, if that is known already."""
+        return recall(self._connection, self._search_path)
+
+    async def look(self) -> Identity:
+        """Ask the connection what it leads to, and keep that as long as the connection exists."""
+        identity = await drive_async(identify(), self.perform)
+        return remember(self._connection, identity, self._search_path)
+
+    def translate(self, error: Any) -> StoreError:
         """Return the DueQueue error for what psycopg would have raised."""
         code = getattr(error, "sqlstate", None)
         kind = psycopg.InterfaceError if code is None else _error_with(code)
-        return translate(kind(str(error)), address)
+        return translate(kind(str(error)), self._address)
+
+    @property
+    def _search_path(self) -> str | None:
+        """The search path, if the server reports it."""
+        return getattr(self._given.get_settings(), "search_path", None)
 
     async def _fetch(self, name: str, parameters: Parameters) -> list[Row]:
         query, values = numbered(texts()[name], parameters)
@@ -114,55 +122,3 @@ def numbered(query: str, parameters: Parameters) -> tuple[str, Sequence[Any]]:
         return placeholder if sql_type is None else f"CAST({placeholder} AS {sql_type})"
 
     return _PARAMETER.sub(number, query), [parameters[name] for name in names]
-
-
-class AsyncDriver(Protocol):
-    """A caller's connection."""
-
-    @property
-    def connection(self) -> object:
-        """The object that lives as long as the connection to the server."""
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """The errors of the driver."""
-
-    @property
-    def search_path(self) -> str | None:
-        """The search path, if the server reports it."""
-
-    def prepare(self) -> None:
-        """Make the connection ready for its first command of ours."""
-
-    async def perform(self, command: Any) -> object:
-        """Carry out one command; see `session.perform`."""
-
-    def translate(self, error: Any, address: Address) -> StoreError:
-        """Return the DueQueue error for an error of the driver."""
-
-
-class PsycopgDriver:
-    """An awaiting connection of psycopg."""
-
-    errors: tuple[type[Exception], ...] = (psycopg.Error,)
-
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        refuse_autocommit(connection)
-        self.connection = connection
-
-    @property
-    def search_path(self) -> str | None:
-        """The search path, if the server reports it."""
-        return search_path_of(self.connection)
-
-    def prepare(self) -> None:
-        """Teach the connection to send our arrays."""
-        register_arrays(self.connection)
-
-    async def perform(self, command: Any) -> object:
-        """Carry out one command."""
-        return await perform(self.connection, None, None, command)
-
-    def translate(self, error: Any, address: Address) -> StoreError:
-        """Return the DueQueue error for an error of psycopg."""
-        return translate(error, address)

@@ -1,25 +1,11 @@
-"""Finds out which database a connection leads to, and whether it is the database of the queue.
+"""Finds out which database a connection leads to."""
 
-A queue is a number in the tables. In another database the same number may belong to another queue,
-so a caller's connection is compared with the queue's own connections before it is used.
-"""
-
-from datetime import timedelta
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from duequeue.drive.actions import performer, performer_async
-from duequeue.drive.retrying import retrying
-from duequeue.drive.steps import drive, drive_async
-from duequeue.errors import WrongDatabase
-from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.retry_policy import RetryPolicy
+from duequeue.port.store import Steps
 from duequeue.stores.sql.commands import Query, Row
 from duequeue.stores.sql.migrations import missing_tables
-from duequeue.stores.sql.postgres.settings import Address
-
-# After a restart of the server, the first connections of the pool are lost.
-RETRY = RetryPolicy(budget=timedelta(seconds=10))
 
 
 class Identity(NamedTuple):
@@ -59,48 +45,3 @@ def remember(connection: object, identity: Identity, search_path: str | None) ->
         raise missing_tables("the database of the given connection, or its search_path,")
     _seen[connection] = Seen(identity, search_path)
     return identity
-
-
-class Home:
-    """The database of a queue, as its own blocking connections see it."""
-
-    def __init__(self, session: Session, address: Address) -> None:
-        self._session = session
-        self.address = address
-        self.identity: Identity | None = None
-
-    def look(self) -> None:
-        """Ask again, because the server may have been replaced."""
-        self.identity = drive(retrying(RETRY, identify), performer(self._session))
-
-    def require(self, identity: Identity) -> None:
-        """Raise unless a connection leads here."""
-        if identity != self.identity:
-            raise wrong_database(self.address)
-
-
-class AsyncHome:
-    """The same for awaiting connections."""
-
-    def __init__(self, session: AsyncSession, address: Address) -> None:
-        self._session = session
-        self.address = address
-        self.identity: Identity | None = None
-
-    async def look(self) -> None:
-        """Ask again, because the server may have been replaced."""
-        steps = retrying(RETRY, identify)
-        self.identity = await drive_async(steps, performer_async(self._session))
-
-    def require(self, identity: Identity) -> None:
-        """Raise unless a connection leads here."""
-        if identity != self.identity:
-            raise wrong_database(self.address)
-
-
-def wrong_database(address: Address) -> WrongDatabase:
-    """Return the error for a connection that leads elsewhere."""
-    return WrongDatabase(
-        f"connection leads to another database or schema than the queue, which is in {address}; "
-        "nothing was stored: open the queue with the URL of the connection's database"
-    )

@@ -20,6 +20,7 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     SqlScript,
 )
+from duequeue.stores.sql.connections.home import Home
 from duequeue.stores.sql.connections.pool import shared_pool
 from duequeue.stores.sql.postgres.connections import (
     PostgresServer,
@@ -28,7 +29,7 @@ from duequeue.stores.sql.postgres.connections import (
     in_turn,
 )
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
-from duequeue.stores.sql.postgres.identity import Home
+from duequeue.stores.sql.postgres.identity import identify
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -57,7 +58,7 @@ class PostgresSession:
     @cached_property
     def home(self) -> Home:
         """The database that this session leads to."""
-        return Home(self, self._settings.address)
+        return Home(self, "database or schema", self._settings.address, identify)
 
     def run(self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False) -> T:
         """Run one operation; single statements commit by themselves."""

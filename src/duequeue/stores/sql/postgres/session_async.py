@@ -19,6 +19,7 @@ from duequeue.stores.sql.commands import (
     QueryEach,
     SqlScript,
 )
+from duequeue.stores.sql.connections.home_async import AsyncHome
 from duequeue.stores.sql.connections.pool_async import shared_pool_async
 from duequeue.stores.sql.postgres.connections import (
     PostgresServer,
@@ -27,7 +28,7 @@ from duequeue.stores.sql.postgres.connections import (
     in_turn_async,
 )
 from duequeue.stores.sql.postgres.errors import failure, leaves_it_usable
-from duequeue.stores.sql.postgres.identity import AsyncHome
+from duequeue.stores.sql.postgres.identity import identify
 from duequeue.stores.sql.postgres.settings import BEGIN_STATEMENT, PostgresSettings
 from duequeue.stores.sql.postgres.statements import statement
 
@@ -56,7 +57,7 @@ class AsyncPostgresSession:
     @cached_property
     def home(self) -> AsyncHome:
         """The database that this session leads to."""
-        return AsyncHome(self, self._settings.address)
+        return AsyncHome(self, "database or schema", self._settings.address, identify)
 
     async def run(
         self, operation: Operation[T], seconds: float = inf, *, consumes: bool = False
