@@ -19,8 +19,7 @@ from duequeue.callbacks.endpoint import ENDPOINT_HEADER, Endpoint
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.records import QUEUE, Records
-from duequeue.callbacks.signing import new_secret
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.signing import new_keys, new_secret
 from duequeue.instants import from_millis
 from duequeue.parts import QueueSettings
 from duequeue.payloads.stored_bytes import StoredBytes

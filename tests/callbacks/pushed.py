@@ -16,8 +16,7 @@ from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.pushing import Push
 from duequeue.callbacks.records import Records, StoredEndpoint, open_records
-from duequeue.callbacks.signing import new_secret
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.signing import new_keys, new_secret
 from duequeue.contract.stage import until
 from duequeue.parts import QueueSettings
 from duequeue.queue_async import AsyncQueue

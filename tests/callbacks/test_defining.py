@@ -5,8 +5,7 @@ import pytest
 from duequeue.callbacks.defining import Defined
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.records import StoredEndpoint
-from duequeue.callbacks.signing import new_secret
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.signing import new_keys, new_secret
 
 
 def test_a_new_secret_is_not_shown_by_accident() -> None:

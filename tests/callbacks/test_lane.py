@@ -9,8 +9,7 @@ from duequeue.callbacks.answer import Accepted, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.endpoint import Endpoint
 from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.records import StoredEndpoint
-from duequeue.callbacks.signing import new_secret
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.signing import new_keys, new_secret
 
 START = 1_790_000_000_000
 PAUSE = 30_000

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from duequeue import ManualClock
 from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.endpoint import Endpoint
-from duequeue.callbacks.held import Held
-from duequeue.callbacks.lease_keeper import LeaseKeeper
+from duequeue.callbacks.lease_keeper import Held, LeaseKeeper
 from duequeue.callbacks.queue_push import QueuePush
+from duequeue.callbacks.rate import Slots
 from duequeue.callbacks.records import StoredEndpoint
-from duequeue.callbacks.signing_keys import new_keys
-from duequeue.callbacks.slots import Slots
+from duequeue.callbacks.signing import new_keys
 from duequeue.drive.actions import Run
 from duequeue.drive.steps import drive_async
 from duequeue.parts import AsyncParts

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duequeue.callbacks.lookups import Lookups
+from duequeue.callbacks.addresses import Lookups
 from duequeue.callbacks.posting import CallFailed, Poster
 from duequeue.contract.stage import until
 from tests.callbacks.receiver import Receiver

@@ -12,11 +12,11 @@ import pytest
 
 from duequeue import ManualClock
 from duequeue.callbacks.endpoint import Endpoint
-from duequeue.callbacks.held import Held
 from duequeue.callbacks.lanes import Lanes
+from duequeue.callbacks.lease_keeper import Held
 from duequeue.callbacks.records import StoredEndpoint
-from duequeue.callbacks.settler import Settler
-from duequeue.callbacks.signing_keys import new_keys
+from duequeue.callbacks.settlement import Settler
+from duequeue.callbacks.signing import new_keys
 from duequeue.drive.steps import drive_async
 from duequeue.errors import StoreError
 from duequeue.flows import polling

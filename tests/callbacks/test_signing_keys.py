@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from duequeue.callbacks.signing import new_secret
-from duequeue.callbacks.signing_keys import MOST_OLDER, new_keys
+from duequeue.callbacks.signing import MOST_OLDER, new_keys, new_secret
 
 NOW = 1_790_000_000_000
 HOUR = timedelta(hours=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.server import app_for
 from tests.docs.pages import DOCS
 from tests.fixtures.promtool import checked

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from duequeue import SystemClock
 from duequeue.callbacks.breaker import Breaker, BreakerRule
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.parts import QueueSettings
 from tests.fire.mutants_of_callbacks import CALLBACK_CHANGES
 

@@ -68,14 +68,14 @@ SERVICE_BUGS = (
     ),
     Bug(
         "of many secrets, the one that was just replaced no longer signs",
-        "callbacks/signing_keys.py",
+        "callbacks/signing.py",
         "*older][:MOST_OLDER]",
         "*older][-MOST_OLDER:]",
         "tests/callbacks/test_signing_keys.py",
     ),
     Bug(
         "the secrets of an endpoint are shown in its repr",
-        "callbacks/signing_keys.py",
+        "callbacks/signing.py",
         'return f"<SigningKeys {fingerprint(self.text)}>"',
         'return f"<SigningKeys {self.text}>"',
         "tests/callbacks/test_signing_keys.py",

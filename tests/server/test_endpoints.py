@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from duequeue.callbacks.guard import Guard
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.callbacks.signing import new_secret
 from duequeue.server import app_for
 from duequeue.server.tokens import Scope, TokenFile, new_token

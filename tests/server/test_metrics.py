@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from duequeue import Message, Queue, StoreUnavailable
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.contract.stage import until
 from duequeue.server import Limits, Service, app_for
 from duequeue.server.counting import Counting

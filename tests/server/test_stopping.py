@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from duequeue import Queue
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.cli import main
 from duequeue.cli.parsing import parser_for
 from duequeue.cli.serving import drain_of

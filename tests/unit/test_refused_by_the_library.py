@@ -10,7 +10,7 @@ import pytest
 from duequeue import Backoff, InvalidArgument, InvalidType, ManualClock, Queue, queues
 from duequeue.callbacks.endpoint import read_rate
 from duequeue.callbacks.guard import Guard
-from duequeue.callbacks.push_settings import PushSettings
+from duequeue.callbacks.pushing import PushSettings
 from duequeue.callbacks.rate import RateLimit
 from duequeue.durations import parse_duration
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-from duequeue.callbacks.plain_text import plain
+from duequeue.callbacks.failures import plain
 from duequeue.durations import parse_duration
 from duequeue.errors import InvalidArgument
 from duequeue.instants import LONGEST as LONGEST_LEASE

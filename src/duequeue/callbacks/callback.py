@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from duequeue.callbacks.answer import Meaning, TryLater, meaning_of
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER
-from duequeue.callbacks.held import Held
+from duequeue.callbacks.lease_keeper import Held
 from duequeue.callbacks.posting import CallFailed, Poster
 from duequeue.callbacks.records import StoredEndpoint
 from duequeue.callbacks.signing import signature

@@ -17,8 +17,13 @@ from duequeue.callbacks.definition import (
 )
 from duequeue.callbacks.endpoint import BACKOFF, Endpoint, read_rate
 from duequeue.callbacks.records import Condition, Records, StoredEndpoint
-from duequeue.callbacks.signing import PRIVATE_PREFIX, new_secret
-from duequeue.callbacks.signing_keys import fingerprint, new_keys, public_half
+from duequeue.callbacks.signing import (
+    PRIVATE_PREFIX,
+    fingerprint,
+    new_keys,
+    new_secret,
+    public_half,
+)
 from duequeue.durations import Duration, duration_of
 from duequeue.errors import InvalidArgument
 from duequeue.instants import instant_text, nearest_instant, span_to_millis

@@ -1,13 +1,42 @@
-"""Why a call got no answer, in words that fit the reason of a burial."""
+"""Why a call got no answer, and errors and texts from elsewhere in words that fit a log line."""
 
 import os
 import ssl
+import traceback
+from pathlib import Path
 
 import aiohttp
 
+from duequeue.callbacks.addresses import NoThread
 from duequeue.callbacks.guard import Refused
-from duequeue.callbacks.lookups import NoThread
-from duequeue.callbacks.plain_text import plain
+from duequeue.errors import DueQueueError, InvalidArgument, InvalidType
+from duequeue.process.contact import one_line
+
+LONGEST = 300
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """Return a text in one line, without control characters, and not too long."""
+    line = " ".join("".join(_shown(character) for character in text[: 4 * longest]).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _shown(character: str) -> str:
+    if character.isspace():
+        return " "
+    return character if character.isprintable() else "\N{REPLACEMENT CHARACTER}"
+
+
+def words_about(error: BaseException) -> str:
+    """Return the text of our own error, or the type of another one and where it was raised.
+
+    The text of an unexpected error is left out, because it may hold a payload or a secret.
+    """
+    refused = isinstance(error, InvalidArgument | InvalidType)  # no user is there to correct it
+    if isinstance(error, DueQueueError) and not refused:
+        return one_line(error)
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"unexpected {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def reason_for(error: Exception) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from duequeue.callbacks.answer import Accepted, Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.breaker import Breaker
 from duequeue.callbacks.endpoint import Endpoint
-from duequeue.callbacks.held import Held
+from duequeue.callbacks.lease_keeper import Held
 from duequeue.callbacks.rate import RateLimit
 from duequeue.callbacks.records import Condition, StoredEndpoint
 from duequeue.instants import MILLISECOND

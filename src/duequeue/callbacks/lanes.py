@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 
 from duequeue.callbacks.endpoint import ENDPOINT_HEADER
-from duequeue.callbacks.held import Held
 from duequeue.callbacks.lane import Lane
+from duequeue.callbacks.lease_keeper import Held
 from duequeue.callbacks.records import StoredEndpoint
 
 # How many messages one poll leases.

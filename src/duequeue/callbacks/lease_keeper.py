@@ -4,17 +4,40 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
+from hashlib import blake2b
 from typing import Any
 
-from duequeue.callbacks.held import Held
-from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.failures import words_about
 from duequeue.callbacks.waits import Changes
 from duequeue.consumer.keeper import BUSY_SECONDS, extend_leases
 from duequeue.drive.actions import Flow
 from duequeue.flows import settling
 from duequeue.flows.context import Context
+from duequeue.leased import LeasedMessage
+from duequeue.port.store import Claimed
 
 logger = logging.getLogger("duequeue.push")
+
+
+class Held(LeasedMessage[bytes]):
+    """A leased message, and the call that is under way for it."""
+
+    __slots__ = ("call", "scheduled_at")
+
+    def __init__(self, queue_name: str, claimed: Claimed, payload: bytes, lease_until: int) -> None:
+        super().__init__(queue_name, claimed, payload, lease_until)
+        self.scheduled_at = claimed.due_at
+        self.call: asyncio.Task[None] | None = None
+
+    def webhook_id(self, kind: str) -> str:
+        """Return the id of this incarnation: the same over all attempts, another after an update.
+
+        An update keeps the id of a row, so the id alone would make a receiver that remembers ids
+        ignore the new content.
+        """
+        parts = (kind, self.key, str(self.lease.id), str(self.due_millis))
+        digest = blake2b("\0".join(parts).encode() + b"\0" + self.payload, digest_size=16)
+        return f"msg_{digest.hexdigest()}"
 
 
 class LeaseKeeper:

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from duequeue.callbacks.failures import words_about
 from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.records import Condition, Records
-from duequeue.callbacks.unexpected import words_about
 
 logger = logging.getLogger("duequeue.push")
 

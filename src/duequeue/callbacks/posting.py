@@ -13,10 +13,10 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from duequeue.callbacks.addresses import Lookups, NoThread
 from duequeue.callbacks.answer import CallAnswer
 from duequeue.callbacks.failures import reason_for
 from duequeue.callbacks.guard import Guard
-from duequeue.callbacks.lookups import Lookups, NoThread
 from duequeue.errors import InvalidArgument
 from duequeue.instants import timeout_millis, words_for
 

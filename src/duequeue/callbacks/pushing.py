@@ -5,20 +5,25 @@ Any number of processes may do so at a time, because each message is leased by o
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Self
 
 from duequeue import defaults
+from duequeue.callbacks.failures import words_about
+from duequeue.callbacks.guard import Guard
 from duequeue.callbacks.lane import Lane
 from duequeue.callbacks.notes import Notes
 from duequeue.callbacks.posting import Poster
 from duequeue.callbacks.queue_push import QueuePush
+from duequeue.callbacks.rate import Slots
 from duequeue.callbacks.records import Records, StoredEndpoint, open_records
-from duequeue.callbacks.slots import Slots
-from duequeue.callbacks.unexpected import words_about
 from duequeue.callbacks.waits import Changes
-from duequeue.errors import DueQueueError
+from duequeue.errors import DueQueueError, InvalidArgument
+from duequeue.instants import span_to_millis
 from duequeue.parts import AsyncParts, QueueSettings
 from duequeue.payloads.stored_bytes import CheckedBytes
 
@@ -172,3 +177,31 @@ class Push:
     async def _end(self, opened: AsyncParts[bytes], push: QueuePush, seconds: float) -> None:
         await push.stop(seconds)
         await opened.close()
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """The settings of a push process; `grace` is for calls that still run when it stops.
+
+    Without a guard, its policy is `public` in a server with a file of tokens, else `metadata`.
+    """
+
+    guard: Guard | None = None
+    proxy: str | None = field(default=None, repr=False)
+    calls: int = defaults.CALLS
+    grace: timedelta = defaults.GRACE
+
+    def __post_init__(self) -> None:
+        Slots(self.calls)
+        if span_to_millis(self.grace, "grace") < 0:
+            raise InvalidArgument("grace", f"must not be negative, but it is {self.grace}")
+
+    @asynccontextmanager
+    async def running(self, store: QueueSettings) -> AsyncIterator[Push]:
+        """Push until the end of the block."""
+        async with Poster(self.guard or Guard(), proxy=self.proxy) as poster:
+            push = await Push.start(store, poster, self.calls)
+            try:
+                yield push
+            finally:
+                await push.close(self.grace.total_seconds())

@@ -16,16 +16,14 @@ from functools import partial
 from duequeue.backoff import jittered
 from duequeue.callbacks.answer import Kept, Meaning, SwitchedOff, TryLater
 from duequeue.callbacks.callback import called
-from duequeue.callbacks.held import Held
+from duequeue.callbacks.failures import words_about
 from duequeue.callbacks.lane import CallPermit, Lane
 from duequeue.callbacks.lanes import Lanes, may_be_for, no_endpoint
-from duequeue.callbacks.lease_keeper import LeaseKeeper
+from duequeue.callbacks.lease_keeper import Held, LeaseKeeper
 from duequeue.callbacks.posting import Poster
+from duequeue.callbacks.rate import Slots
 from duequeue.callbacks.records import StoredEndpoint
-from duequeue.callbacks.settlement import settlement
-from duequeue.callbacks.settler import Settler
-from duequeue.callbacks.slots import Slots
-from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.settlement import Settler, settlement
 from duequeue.callbacks.waits import Changes
 from duequeue.drive.stoppable import StoppableFlow, Stopped
 from duequeue.errors import QueueClosed

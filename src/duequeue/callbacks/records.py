@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from duequeue.callbacks.endpoint import Endpoint
-from duequeue.callbacks.signing_keys import SigningKeys
+from duequeue.callbacks.signing import SigningKeys
 from duequeue.flows.context import Context
 from duequeue.message import OfferOutcome
 from duequeue.parts import AsyncParts, QueueSettings

@@ -20,8 +20,7 @@ from duequeue.process.stop_signals import answered_in_the_loop_by
 from duequeue.retention import Retention
 
 if TYPE_CHECKING:
-    from duequeue.callbacks.push_settings import PushSettings
-    from duequeue.callbacks.pushing import Push
+    from duequeue.callbacks.pushing import Push, PushSettings
     from duequeue.parts import QueueSettings
 
 

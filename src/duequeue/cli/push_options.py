@@ -9,7 +9,7 @@ from duequeue.cli.durations import add_duration
 from duequeue.defaults import CALLS, GRACE
 
 if TYPE_CHECKING:
-    from duequeue.callbacks.push_settings import PushSettings
+    from duequeue.callbacks.pushing import PushSettings
 
 PROXY_VARIABLE = "DUEQUEUE_PROXY"
 POLICIES = ("metadata", "public", "off")
@@ -65,7 +65,7 @@ def add_push_options(parser: argparse.ArgumentParser) -> None:
 def push_settings(given: argparse.Namespace, token_file: str | None) -> "PushSettings":
     """Return what the arguments say, or raise."""
     from duequeue.callbacks.guard import Guard, default_policy
-    from duequeue.callbacks.push_settings import PushSettings
+    from duequeue.callbacks.pushing import PushSettings
 
     policy = given.guard or default_policy(has_tokens=token_file is not None)
     guard = Guard(policy, given.allow, given.deny, https_only=given.https_only)

@@ -13,10 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from duequeue import defaults
+from duequeue.callbacks.failures import words_about
 from duequeue.callbacks.guard import Guard, default_policy
-from duequeue.callbacks.push_settings import PushSettings
-from duequeue.callbacks.pushing import Push
-from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.pushing import Push, PushSettings
 from duequeue.clock import Clock, SystemClock
 from duequeue.parts import QueueSettings
 from duequeue.queue_names import OWN_QUEUES

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from duequeue.callbacks.unexpected import words_about
+from duequeue.callbacks.failures import words_about
 from duequeue.cron.cron_async import AsyncCronHandle
 from duequeue.cron.installing import any_schedule
 from duequeue.errors import DueQueueError
