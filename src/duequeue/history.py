@@ -23,8 +23,7 @@ from duequeue.port.history_table import (
     SettledRow,
 )
 from duequeue.port.store import Backend, Operation, Session
-from duequeue.process.closing import Closing
-from duequeue.process.lifetime import Lifetime
+from duequeue.process.lifetime import Closing, Lifetime
 from duequeue.retry_policy import RetryPolicy
 
 T = TypeVar("T")

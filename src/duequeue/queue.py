@@ -60,9 +60,7 @@ from duequeue.message import (
 )
 from duequeue.opening import open_queue
 from duequeue.port.store import Backend, Session
-from duequeue.process.closing import Closing
-from duequeue.process.lifetime import Lifetime
-from duequeue.process.opened import OnlyOpened
+from duequeue.process.lifetime import Closing, Lifetime, OnlyOpened
 from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy

@@ -60,9 +60,7 @@ from duequeue.message import (
 )
 from duequeue.opening_async import AwaitableQueue
 from duequeue.port.store import AsyncSession, Backend
-from duequeue.process.closing import AsyncClosing
-from duequeue.process.loop_lifetime import LoopLifetime
-from duequeue.process.opened import OnlyOpened
+from duequeue.process.lifetime import AsyncClosing, LoopLifetime, OnlyOpened
 from duequeue.response import Response
 from duequeue.retention import Retention
 from duequeue.retry_policy import RetryPolicy

@@ -15,8 +15,7 @@ ALLOWED = {
     "codec.py": "any error of `decode` means undecodable",
     "opening_async.py": "`with` expects a TypeError from what it cannot enter",
     "payloads/pydantic_models.py": "the hooks of msgspec, which catches these errors",
-    "process/closing.py": "`with` expects a TypeError from what it cannot enter",
-    "process/opened.py": "a class that is not called, and pickle",
+    "process/lifetime.py": "`with` and pickle expect a TypeError, and so does a class when called",
     "spark/batch_reader.py": "Spark never passes the partition of another reader",
     "spark/stream_reader.py": "Spark never passes the partition of another reader",
 }

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from duequeue.process.sockets import end_connection
+from duequeue.process.contact import end_connection
 from tests.fixtures.certificates import self_signed
 
 SECRET = b"an answer that only its reader may see"

@@ -15,8 +15,7 @@ from duequeue.cron.tick_settings import TickOptions
 from duequeue.cron.upkeep import Upkeep
 from duequeue.drive.actions import Flow
 from duequeue.flows.context import Context
-from duequeue.process.closing import Closing
-from duequeue.process.lifetime import Lifetime
+from duequeue.process.lifetime import Closing, Lifetime
 from duequeue.schedules.crontab import Crontab
 from duequeue.schedules.schedule import Daily, Schedule
 from duequeue.schedules.tick import ConfigHash, CronMessage

@@ -6,6 +6,7 @@ calls, consumers and connections fail meanwhile.
 """
 
 import logging
+import socket
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -88,3 +89,12 @@ def contact_with(place: str, address: str) -> StoreContact:
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line; a driver's message often has several."""
     return " ".join(str(error).split())
+
+
+def end_connection(connection: socket.socket) -> None:
+    """End a connection, so that a read in another thread fails at once; raise OSError if it cannot.
+
+    The `shutdown` of a socket with TLS first makes it a plain one. A read in another thread would
+    then return encrypted bytes as if they were the answer.
+    """
+    socket.socket.shutdown(connection, socket.SHUT_RDWR)

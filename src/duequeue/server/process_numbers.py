@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from duequeue.process.pools import pools_in_use
+from duequeue.process.shared import pools_in_use
 from duequeue.server.exposition import Labels, Sample, counter, gauge
 
 _STARTED_AT = time.time()  # of this module, a moment after the process

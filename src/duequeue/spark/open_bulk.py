@@ -15,7 +15,7 @@ from duequeue.drive.steps import drive
 from duequeue.flows.context import NOTIFY_AHEAD
 from duequeue.instants import to_millis
 from duequeue.port.store import Steps
-from duequeue.process.closing import Closing
+from duequeue.process.lifetime import Closing
 from duequeue.retry_policy import RetryPolicy
 from duequeue.spark.options import Options
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from duequeue.clock import Clock
 from duequeue.instants import timeout_millis
-from duequeue.process.closing import AsyncClosing
+from duequeue.process.lifetime import AsyncClosing
 from duequeue.timers.pending import Pending, Taken
 from duequeue.timers.timer import Handle, Timer
 

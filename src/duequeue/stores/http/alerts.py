@@ -12,8 +12,7 @@ from duequeue.backoff import jittered
 from duequeue.errors import StoreError, StoreUnavailable
 from duequeue.port.alerts import Alerts, Answered, OnAlert
 from duequeue.port.remote import WakeUp, WakeUpCall, encode
-from duequeue.process.contact import one_line
-from duequeue.process.sockets import end_connection
+from duequeue.process.contact import end_connection, one_line
 from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.answers import read_answer
 from duequeue.stores.http.connections import connect, send, shared_connections

@@ -19,8 +19,7 @@ from duequeue.errors import (
     StoreError,
     StoreUnavailable,
 )
-from duequeue.process.contact import one_line
-from duequeue.process.sockets import end_connection
+from duequeue.process.contact import end_connection, one_line
 from duequeue.stores.http.address import TOKEN_VARIABLE
 
 T = TypeVar("T")

@@ -21,8 +21,7 @@ from weakref import ref
 
 from duequeue.errors import QueueClosed, StoreBusy
 from duequeue.port.store import LONGEST_CALL
-from duequeue.process.pools import PoolUse, note_pool
-from duequeue.process.shared import Shared
+from duequeue.process.shared import PoolUse, Shared, note_pool
 from duequeue.stores.sql.connections.watchdog import (
     PROBE_EVERY,
     PooledConnection,

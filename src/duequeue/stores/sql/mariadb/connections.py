@@ -10,7 +10,7 @@ import pymysql
 from pymysql.constants import CLIENT, COMMAND
 from pymysql.cursors import Cursor
 
-from duequeue.process.sockets import end_connection
+from duequeue.process.contact import end_connection
 from duequeue.stores.sql.connections.watchdog import WatchedPlace
 from duequeue.stores.sql.mariadb.errors import NOT_READY, number_of
 from duequeue.stores.sql.mariadb.replies import ServerReply, reply_of, reply_of_result
