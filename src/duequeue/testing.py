@@ -12,8 +12,7 @@ from typing_extensions import TypeVar
 
 from duequeue.clock import ManualClock
 from duequeue.consumer.bound_handler import BoundHandler, ConsumerOptions, check_options
-from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook
-from duequeue.consumer.coroutine_functions import refuse_plain_function
+from duequeue.consumer.burial_hook import AsyncBurialHook, BurialHook, refuse_plain_function
 from duequeue.consumer.settling import as_answer, settle, verdict_on
 from duequeue.consumer.workload import Done
 from duequeue.delivery import Delivery

@@ -96,7 +96,7 @@ QUEUE_BUGS = (
     ),
     Bug(
         "a message must lose three leases before it is handled alone",
-        "consumer/caution.py",
+        "consumer/solitude.py",
         "return losses > 1 or",
         "return losses > 2 or",
         "tests/unit/test_caution.py",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duequeue.consumer.caution import Caution
+from duequeue.consumer.solitude import Caution
 from duequeue.leased import LeasedMessage
 from duequeue.port.fencing import LEAST, LOST_IN_HAND
 from duequeue.port.store import Claimed, Lease

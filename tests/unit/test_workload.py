@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from duequeue.consumer.caution import Caution
+from duequeue.consumer.solitude import Caution
 from duequeue.consumer.workload import BACKLOG, Done, Workload
 from duequeue.leased import LeasedMessage
 from duequeue.port.store import Claimed, Lease

@@ -13,15 +13,13 @@ from typing_extensions import TypeVar
 
 from duequeue import defaults
 from duequeue.consumer import roles, settling
-from duequeue.consumer.burial_hook import BurialHook, OnBuried
-from duequeue.consumer.caution import Caution
-from duequeue.consumer.coroutine_functions import refuse_coroutine_function
+from duequeue.consumer.burial_hook import BurialHook, OnBuried, refuse_coroutine_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover import Handover
 from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.late_handlers import LateHandlers
 from duequeue.consumer.roles import RoleAction, RoleFlow
-from duequeue.consumer.solitude import solitude
+from duequeue.consumer.solitude import Caution, solitude
 from duequeue.consumer.stopping import Stopping
 from duequeue.delivery import Delivery
 from duequeue.drive.actions import Action, Pause

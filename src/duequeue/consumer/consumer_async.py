@@ -12,14 +12,12 @@ from typing_extensions import TypeVar
 
 from duequeue import defaults
 from duequeue.consumer import roles, settling
-from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried
-from duequeue.consumer.caution import Caution
-from duequeue.consumer.coroutine_functions import refuse_plain_function
+from duequeue.consumer.burial_hook import AsyncBurialHook, AsyncOnBuried, refuse_plain_function
 from duequeue.consumer.feeder import Feeder
 from duequeue.consumer.handover_async import AsyncHandover
 from duequeue.consumer.keeper import Keeper
 from duequeue.consumer.roles import RoleAction, RoleFlow
-from duequeue.consumer.solitude import solitude
+from duequeue.consumer.solitude import Caution, solitude
 from duequeue.consumer.stopping import Stopping
 from duequeue.delivery_async import AsyncDelivery
 from duequeue.drive.actions import Action, Pause

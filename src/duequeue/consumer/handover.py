@@ -3,12 +3,12 @@
 import threading
 from typing import Generic, TypeVar
 
-from duequeue.consumer.caution import Caution
 from duequeue.consumer.late_handlers import LateHandlers
+from duequeue.consumer.solitude import Caution
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
-from duequeue.wakeups.signal_safe_wait import wait_for
+from duequeue.wakeups.bell import wait_for
 
 P = TypeVar("P", bound=LeasedMessage)
 

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from duequeue.consumer.caution import Caution
+from duequeue.consumer.solitude import Caution
 from duequeue.consumer.workload import Workload
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict

@@ -4,8 +4,8 @@ import math
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
-from duequeue.consumer.caution import Caution
 from duequeue.consumer.late_handlers import LateHandlers
+from duequeue.consumer.solitude import Caution
 from duequeue.leased import LeasedMessage
 from duequeue.verdict import Verdict
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from duequeue.drive.steps import drive, drive_async
 from duequeue.port.store import AsyncSession, Operation, Session
-from duequeue.wakeups.bell import Bell
-from duequeue.wakeups.signal_safe_wait import wait_for
+from duequeue.wakeups.bell import Bell, wait_for
 
 T = TypeVar("T")
 
