@@ -204,18 +204,41 @@ def ready_of(*connections: socket.socket) -> socket.socket:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100, 16_384])
 def test_a_message_may_come_in_any_parts(secured: Served, keys: Keys, size: int) -> None:
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = keys.trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
     with connect(secured.port) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while client.version() is None or outgoing.pending:
-            with suppress(ssl.SSLWantReadError):
-                client.do_handshake()
-            sent = outgoing.read()
-            for start in range(0, len(sent), size):
-                connection.sendall(sent[start : start + size])
-            if client.version() is None:
-                incoming.write(connection.recv(65536))
+        shake_hands(connection, keys.trust, size)
+
+
+def test_over_a_unix_socket_a_message_may_come_in_parts_too(tmp_path: Path) -> None:
+    options, trust = secure(tmp_path)
+    path, whole = str(tmp_path / "due.sock"), hello()
+    with (
+        serving("--no-push", "--socket", path, *options, folder=tmp_path),
+        socket.socket(socket.AF_UNIX) as slow,
+        socket.socket(socket.AF_UNIX) as quick,
+    ):
+        slow.connect(path)
+        slow.sendall(whole[:100])
+        quick.connect(path)
+        shake_hands(quick, trust, len(whole))  # so the server has seen the first part
+        slow.sendall(whole[100:])
+        assert slow.recv(1) == b"\x16"
+
+
+def shake_hands(connection: socket.socket, trust: ssl.SSLContext, size: int) -> None:
+    """Go through a handshake, and send it in parts of a size."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    while client.version() is None or outgoing.pending:
+        with suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        sent = outgoing.read()
+        for start in range(0, len(sent), size):
+            connection.sendall(sent[start : start + size])
+        if client.version() is None:
+            part = connection.recv(65536)
+            assert part, "the server has closed the connection"
+            incoming.write(part)
 
 
 def test_a_message_may_be_cut_into_records(secured: Served, keys: Keys) -> None:

@@ -109,7 +109,8 @@ class SecuredProtocol(asyncio.Protocol):
         try:
             with suppress(OSError):  # the client has gone, does not speak TLS, or is too slow
                 async with asyncio.timeout(http.limits.handshake_seconds) as limit:
-                    await hello_from(own)
+                    if own.family != socket.AF_UNIX:  # it would not wait for all of a message
+                        await hello_from(own)
                     async with self.places.place(address, limit):
                         await self._shake_hands(http, own)
         finally:
