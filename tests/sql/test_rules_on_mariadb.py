@@ -13,6 +13,7 @@ import pymysql
 import pytest
 from pymysql.cursors import Cursor
 
+import duequeue.bulk.mariadb  # noqa: F401 - it adds the queries of whole batches
 from duequeue import Message, OfferOutcome, Outcome, Queue, RetryPolicy
 from duequeue.contract.faces import Face
 from duequeue.contract.fixtures import START
