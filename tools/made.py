@@ -36,7 +36,7 @@ CODE = (
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\bAwaitableQueue\[(.+)\]", r"\1"),
     (r"\bAwaitableQueue\b", "open_queue"),
-    (r"\b(L|l)oop_?(L|l)ifetime\b", r"\2ifetime"),
+    (r"\bLoopLifetime\b", "Lifetime"),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"(?<=\w)_async\b", ""),
     (r"\basync_(?=\w)", ""),
