@@ -26,7 +26,6 @@ from duequeue.drive.steps import drive
 from duequeue.events.events import Events
 from duequeue.flows import (
     burials,
-    forecasting,
     inspecting,
     listing,
     offering,
@@ -281,7 +280,7 @@ class Queue(OnlyOpened, Closing, Generic[T]):
 
         A bucket begins at a multiple of its length since 1970, and the first one contains now.
         """
-        return self._drive(forecasting.forecast(self._context, bucket, until))
+        return self._drive(inspecting.forecast(self._context, bucket, until))
 
     def buried(
         self, limit: int, after: str | None = None, reason: str | None = None

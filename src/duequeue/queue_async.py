@@ -26,7 +26,6 @@ from duequeue.drive.steps import drive_async
 from duequeue.events.events import Events
 from duequeue.flows import (
     burials,
-    forecasting,
     inspecting,
     listing,
     offering,
@@ -282,7 +281,7 @@ class AsyncQueue(OnlyOpened, AsyncClosing, Generic[T]):
 
         A bucket begins at a multiple of its length since 1970, and the first one contains now.
         """
-        return await self._drive(forecasting.forecast(self._context, bucket, until))
+        return await self._drive(inspecting.forecast(self._context, bucket, until))
 
     async def buried(
         self, limit: int, after: str | None = None, reason: str | None = None

@@ -16,7 +16,7 @@ from duequeue import ConfigHash, CronMessage, ManualClock, Queue
 from duequeue.contract.fixtures import START
 from duequeue.errors import StoreUnavailable
 from duequeue.parts import QueueSettings
-from duequeue.port.examining import Finding, Level
+from duequeue.port.examining import Finding, Level, judge_clock
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.remote import Examination
 from duequeue.server import app_for
@@ -25,7 +25,6 @@ from duequeue.server.limits import Limits
 from duequeue.server.metrics import Meter
 from duequeue.server.queues import Queues
 from duequeue.stores.http.connections import ClientConnections
-from duequeue.stores.judging import judge_clock
 from duequeue.stores.redis.backend import RedisBackend
 from duequeue.stores.redis.connections import examining as redis
 from duequeue.stores.redis_client.settings import RedisSettings

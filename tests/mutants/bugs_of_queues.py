@@ -47,7 +47,7 @@ QUEUE_BUGS = (
     ),
     Bug(
         "a cursor of another queue is accepted",
-        "flows/cursors.py",
+        "flows/listing.py",
         'queue = f"{context.name}|{context.codec.type_name}"',
         "queue = context.codec.type_name",
         f"{CONTRACT}/test_list.py -k 'memory and cursor'",

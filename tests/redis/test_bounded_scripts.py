@@ -9,8 +9,7 @@ import pytest
 from duequeue import Message, Queue, State, StoreError
 from duequeue.backends import backend_for
 from duequeue.history import History
-from duequeue.port.forecasting import Buckets
-from duequeue.port.listing import BurialId, BurialSelection
+from duequeue.port.listing import Buckets, BurialId, BurialSelection
 from duequeue.stores.redis.commands import MOST_AT_ONCE
 from tests.fixtures.redis_server import RedisServer, calls_of, scripts_run
 from tests.redis.waiting import KIND

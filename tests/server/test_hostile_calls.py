@@ -14,8 +14,7 @@ from duequeue import ManualClock, Queue
 from duequeue.errors import StoreUnavailable
 from duequeue.flows.lease_tokens import HeldLease, _checksum
 from duequeue.port.cron_table import Installation
-from duequeue.port.forecasting import Buckets
-from duequeue.port.listing import Selection
+from duequeue.port.listing import Buckets, Selection
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
 from duequeue.port.store import Lease, Record, Release
 from duequeue.server import Limits, app_for

@@ -16,9 +16,8 @@ import pytest
 from duequeue import ManualClock, Outcome, Queue, Retention
 from duequeue.instants import LATEST, to_millis
 from duequeue.port.cron_table import Installation
-from duequeue.port.forecasting import Buckets
 from duequeue.port.history_table import DayBounds
-from duequeue.port.listing import BEFORE_ALL, BurialSelection, Selection
+from duequeue.port.listing import BEFORE_ALL, Buckets, BurialSelection, Selection
 from duequeue.port.remote import OPERATIONS, Call, WakeUpCall, encode
 from duequeue.port.store import AgeLimits, Answer, Burial, Expiry, Lease, Record, Release
 from duequeue.queue_names import OWN_QUEUES

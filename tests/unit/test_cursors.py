@@ -3,7 +3,7 @@
 import pytest
 
 from duequeue import InvalidArgument, Queue
-from duequeue.flows.cursors import cursor_at
+from duequeue.flows.listing import cursor_at
 from duequeue.port.listing import Position
 
 

@@ -8,7 +8,7 @@ from duequeue.drive.actions import Flow
 from duequeue.errors import InvalidType
 from duequeue.flows.arguments import checked_limit
 from duequeue.flows.context import Context
-from duequeue.flows.cursors import burial_id, burial_text
+from duequeue.flows.listing import burial_id, burial_text
 from duequeue.flows.settling import storable
 from duequeue.headers import shown_headers
 from duequeue.instants import due_millis, nearest_instant, to_millis

@@ -16,9 +16,8 @@ from duequeue.message import OfferOutcome
 from duequeue.port.alerts import Alerts, OnAlert
 from duequeue.port.burial_table import BurialTable, StoredBurial
 from duequeue.port.cron_table import CronTable
-from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import HistoryTable, SettledRow
-from duequeue.port.listing import Selection
+from duequeue.port.listing import Buckets, DueCounts, Selection
 
 T = TypeVar("T")
 

@@ -5,13 +5,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from duequeue.errors import StoreError
-from duequeue.flows.forecasting import MOST_BUCKETS
+from duequeue.flows.inspecting import MOST_BUCKETS
 from duequeue.flows.lease_tokens import is_held
 from duequeue.headers import MAX_HEADERS_BYTES, decode_headers
 from duequeue.instants import EARLIEST, LATEST
 from duequeue.message import MAX_PAYLOAD_BYTES, checked_key, checked_prefix
-from duequeue.port.forecasting import Buckets
-from duequeue.port.listing import FIRST, LAST, BurialSelection, Selection
+from duequeue.port.listing import FIRST, LAST, Buckets, BurialSelection, Selection
 from duequeue.port.remote import Operation
 from duequeue.port.store import Lease
 from duequeue.schedules.tick import ConfigHash

@@ -18,9 +18,15 @@ from duequeue.errors import StoreError
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import BurialTable, StoredBurial
 from duequeue.port.cron_table import CronListing
-from duequeue.port.forecasting import DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import BurialId, BurialSelection, Position, RevivedBurials, Selection
+from duequeue.port.listing import (
+    BurialId,
+    BurialSelection,
+    DueCounts,
+    Position,
+    RevivedBurials,
+    Selection,
+)
 from duequeue.port.store import (
     Claimed,
     Counts,

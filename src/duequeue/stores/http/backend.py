@@ -4,7 +4,7 @@ import secrets
 
 from duequeue.drive.steps import at_once
 from duequeue.port.alerts import Alerts, OnAlert
-from duequeue.port.examining import Finding
+from duequeue.port.examining import Finding, judge_clock
 from duequeue.port.history_table import HistoryTable
 from duequeue.port.remote import COUNT_TYPES, EXAMINE, KINDS, OPEN, Examination, WakeUpCall
 from duequeue.port.store import AsyncSession, Backend, Session, Steps, Store
@@ -12,7 +12,6 @@ from duequeue.stores.http.address import ServerAddress
 from duequeue.stores.http.alerts import WAIT_SECONDS, HttpAlerts
 from duequeue.stores.http.session import AsyncHttpSession, HttpSession
 from duequeue.stores.http.store import RemoteCall, RemoteQueue, http_history, http_store
-from duequeue.stores.judging import judge_clock
 
 
 class HttpBackend(Backend):

@@ -9,9 +9,8 @@ from duequeue.drive.steps import at_once
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
 from duequeue.port.fencing import token_after, token_given_back
-from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import Position, Selection
+from duequeue.port.listing import Buckets, DueCounts, Position, Selection
 from duequeue.port.store import (
     DROPPED,
     KEEP,

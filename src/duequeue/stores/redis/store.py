@@ -12,9 +12,8 @@ from operator import attrgetter, itemgetter
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
 from duequeue.port.fencing import losses_of
-from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import Selection
+from duequeue.port.listing import Buckets, DueCounts, Selection
 from duequeue.port.store import (
     DROPPED,
     KEEP,

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from duequeue.message import OfferOutcome
 from duequeue.port.burial_table import StoredBurial
 from duequeue.port.fencing import SAME_CLAIM
-from duequeue.port.forecasting import Buckets, DueCounts
 from duequeue.port.history_table import SettledRow
-from duequeue.port.listing import Position, Selection
+from duequeue.port.listing import Buckets, DueCounts, Position, Selection
 from duequeue.port.store import (
     ANONYMOUS_SENDER,
     AgeLimits,

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 from redis.exceptions import ResponseError
 
 from duequeue.errors import StoreError, StoreUnavailable
-from duequeue.port.examining import Finding, Level
+from duequeue.port.examining import Finding, Level, judge_clock, judge_connections
 from duequeue.port.store import Steps
-from duequeue.stores.judging import judge_clock, judge_connections
 from duequeue.stores.redis.commands import Caller, Question, Script
 from duequeue.stores.redis.keys import KINDS, LAYOUT, shards_of
 from duequeue.stores.redis.scripts import code

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from duequeue.headers import MAX_HEADERS_BYTES
 from duequeue.message import MAX_PAYLOAD_BYTES
-from duequeue.port.examining import Finding, Level
+from duequeue.port.examining import Finding, Level, judge_clock, judge_connections
 from duequeue.port.store import Steps
-from duequeue.stores.judging import judge_clock, judge_connections
 from duequeue.stores.sql.commands import Query, Row
 from duequeue.stores.sql.connections.examining import (
     examine_schema,

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from duequeue.port.examining import Finding, Level
+from duequeue.port.examining import Finding, Level, judge_clock, judge_connections
 from duequeue.port.store import Steps
-from duequeue.stores.judging import judge_clock, judge_connections
 from duequeue.stores.sql.commands import Query, Row
 from duequeue.stores.sql.connections.examining import (
     examine_schema,
