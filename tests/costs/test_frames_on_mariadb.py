@@ -23,15 +23,15 @@ def test_an_offer(queue: Queue[Any]) -> None:
     def offer() -> None:
         queue.offer(f"order-{next(numbers)}", {"total": 1}, DAY)
 
-    assert_at_most(Frames(65, 24), cost_when_warm(offer))
+    assert_at_most(Frames(60, 24), cost_when_warm(offer))
 
 
 def test_a_poll_that_finds_a_message(queue: Queue[Any]) -> None:
     fill(queue)
-    assert_at_most(Frames(80, 24), cost_when_warm(queue.poll))
+    assert_at_most(Frames(70, 24), cost_when_warm(queue.poll))
 
 
 def test_an_ack(queue: Queue[Any]) -> None:
     fill(queue)
     deliveries: Iterator[Delivery[Any]] = iter(queue.try_poll_many(2 * WARM_UP))
-    assert_at_most(Frames(45, 20), cost_when_warm(lambda: next(deliveries).ack()))
+    assert_at_most(Frames(43, 20), cost_when_warm(lambda: next(deliveries).ack()))
