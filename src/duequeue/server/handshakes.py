@@ -60,6 +60,7 @@ class Places:
     def __init__(self, limits: Limits) -> None:
         self._of_one = limits.handshakes_per_address
         self._all = asyncio.Semaphore(limits.handshakes)
+        self._turn = asyncio.Lock()
         self._by_address: WeakValueDictionary[str, _Line] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -67,6 +68,8 @@ class Places:
         """Wait for a place, and keep it until the block ends, or until its time is over."""
         line = self._by_address.setdefault(address, _Line(self._of_one))
         async with line.place(limit), self._all:
+            async with self._turn:  # one for each round of the loop, which serves others in between
+                await asyncio.sleep(0)
             yield
 
 
