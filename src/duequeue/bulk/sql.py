@@ -24,10 +24,10 @@ from duequeue.bulk.port import (
 from duequeue.bulk.sql_streams import SWEEP_INTERVAL, SqlStreams
 from duequeue.errors import StoreError
 from duequeue.port.store import Steps
+from duequeue.stores.sql.backend import find_kind
 from duequeue.stores.sql.catalogue import add_queries
 from duequeue.stores.sql.commands import BEGIN, Execute, Parameters, Query, QueryEach, Row
 from duequeue.stores.sql.history_table import HistoryDays
-from duequeue.stores.sql.opening import find_kind
 from duequeue.stores.sql.settling import Settling
 from duequeue.stores.sql.store import Kind, SqlStore
 from duequeue.stores.sql.watermark import Watermark

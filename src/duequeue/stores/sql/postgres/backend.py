@@ -5,7 +5,6 @@ from typing import Any
 
 from duequeue.port.examining import Finding
 from duequeue.port.store import AsyncSession, Session, Steps
-from duequeue.stores.sql import opening
 from duequeue.stores.sql.backend import SqlBackend
 from duequeue.stores.sql.connections.borrowed import BorrowedSession
 from duequeue.stores.sql.connections.borrowed_async import (
@@ -24,7 +23,6 @@ from duequeue.stores.sql.postgres.roles import roles_script
 from duequeue.stores.sql.postgres.session import PostgresSession
 from duequeue.stores.sql.postgres.session_async import AsyncPostgresSession
 from duequeue.stores.sql.postgres.settings import PostgresSettings
-from duequeue.stores.sql.store import SqlStore
 
 
 class PostgresBackend(SqlBackend):
@@ -34,6 +32,7 @@ class PostgresBackend(SqlBackend):
 
     def __init__(self, url: str) -> None:
         self._settings = PostgresSettings.from_url(url)
+        self._for_producer = self._settings.for_producer
         self._wire = published_wire(self._settings.alerts) or PostgresWire(self._settings)
 
     @property
@@ -68,24 +67,6 @@ class PostgresBackend(SqlBackend):
     def roles_script(self) -> str:
         """Return the roles as a script."""
         return roles_script()
-
-    def open_store(
-        self, kind: str, sweep_interval: int, *, migrate: bool, history: bool
-    ) -> Steps[SqlStore]:
-        """Open the store of one kind."""
-        return opening.open_store(
-            self.dialect,
-            self.place,
-            kind,
-            sweep_interval,
-            migrate=migrate,
-            history=history,
-            by_function=self._settings.for_producer,
-        )
-
-    def count_types(self, name: str, most: int) -> Steps[dict[str, int]]:
-        """Ask the table of kinds; the login of a producer may not look at messages."""
-        return opening.count_types(name, most, may_look=not self._settings.for_producer)
 
     def examine(self, now: int) -> Steps[list[Finding]]:
         """Examine the server and the tables."""
