@@ -117,8 +117,9 @@ def endless(name: str) -> Callable[[ServeProcess], int]:
 
 
 def half_requests(server: ServeProcess) -> int:
-    """Ask, read the answer, send one byte more, and keep the connections."""
-    return held(server, HEAD + b"Content-Length: 1000000\r\n\r\n", b"x")
+    """Ask without a token, read the answer, send one byte more, and keep the connections."""
+    head = b"POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\n"
+    return held(server, head + b"Content-Length: 1000000\r\n\r\n", b"x")
 
 
 def held(server: ServeProcess, request: bytes, more: bytes) -> int:
