@@ -291,6 +291,14 @@ def test_settling_looks_each_lease_up(
         assert plan_of(cursor, text) <= BY_INDEX, text
 
 
+def test_a_list_of_leases_is_no_join_on_a_borrowed_connection_either(cursor: Cursor) -> None:
+    cursor.execute("SET SESSION in_predicate_conversion_threshold = DEFAULT")
+    each = [(number, 7 + number % 2) for number in range(MOST_AT_ONCE)]
+    for text in first_packet(QueryEach("remove_messages", {}, ("id", "token"), each)):
+        cursor.execute(f"EXPLAIN {text}")
+        assert [row[1] for row in cursor.fetchall()] == ["SIMPLE"], text
+
+
 def test_an_offer_looks_each_key_up(cursor: Cursor) -> None:
     name = "offer_messages_with_history"
     each = [(f"k{n:06}", b"1", DUE, None, True, None) for n in range(100)]

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from duequeue.stores.sql.catalogue import WITH_HISTORY, catalogue, queries_that
 from duequeue.stores.sql.commands import Parameters, Row
 
-# Longer lists in an IN are turned into joins, which read the whole table.
+# Longer lists in an IN are turned into joins, which read the whole table. On a connection of the
+# caller the limit is 1,000 values, and a lease has two.
 MOST_AT_ONCE = 500
+MOST_PAIRS = 400
 # Longer values are sent in base 64, which takes 1.33 characters for a byte instead of two.
 LONGEST_IN_HEX = 4096
 
@@ -159,8 +161,11 @@ def _held(ids: Sequence[str], tokens: Sequence[str]) -> str:
     among = f"id IN ({', '.join(ids)})"
     if len(set(tokens)) == 1:
         return f"{among} AND lease_token = {tokens[0]}"
-    pairs = ", ".join(map("(%s, %s)".__mod__, zip(ids, tokens, strict=True)))
-    return f"{among} AND (id, lease_token) IN ({pairs})"
+    pairs = list(map("(%s, %s)".__mod__, zip(ids, tokens, strict=True)))
+    lists = (
+        ", ".join(pairs[start : start + MOST_PAIRS]) for start in range(0, len(pairs), MOST_PAIRS)
+    )
+    return f"{among} AND ({' OR '.join(map('(id, lease_token) IN (%s)'.__mod__, lists))})"
 
 
 def _literals(columns: Sequence[str], each: Sequence[Row]) -> dict[str, list[str]]:
