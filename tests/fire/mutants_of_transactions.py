@@ -6,6 +6,7 @@ They show only if a statement fails between two others, which a test has to arra
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from duequeue.consumer.roles import relayed
 from duequeue.stores.sql.burials import SqlBurials
 from duequeue.stores.sql.catalogue import load_queries
 from duequeue.stores.sql.commands import Begin, QueriesInTurn, QueryEach
@@ -14,7 +15,8 @@ from duequeue.stores.sql.postgres import session as postgres
 from duequeue.stores.sql.settling import Settling
 from tests.fixtures import injecting
 
-_packets = Conversation._packets  # noqa: SLF001 - a bug is inside
+_talk: Any = Conversation.perform
+_relayed: Any = relayed
 _perform = postgres.perform
 _revive = SqlBurials.revive
 
@@ -36,8 +38,11 @@ def _commit_each_statement() -> None:
     # The module copies the queries, so an earlier import would hide the bugs in them.
     from duequeue.stores.sql.sqlite.session import Performer  # noqa: PLC0415
 
-    def without_begin(talk: Conversation, texts: Sequence[str]) -> Iterator[list[str]]:
-        return _packets(talk, ["DO 0" if text == "BEGIN" else text for text in texts])
+    def without_begin(talk: Conversation, command: object) -> Any:
+        def send(packet: list[str]) -> Any:
+            return (yield ["DO 0" if text == "BEGIN" else text for text in packet])
+
+        return (yield from _relayed(_talk(talk, command), send))
 
     def perform(connection: Any, kept: Any, ends_at: Any, command: Any) -> object:
         if isinstance(command, Begin):
@@ -46,7 +51,7 @@ def _commit_each_statement() -> None:
             return [_perform(connection, kept, ends_at, each) for each in command.queries]
         return _perform(connection, kept, ends_at, command)
 
-    setattr(Conversation, "_packets", without_begin)  # noqa: B010 - mypy refuses the plain one
+    setattr(Conversation, "perform", without_begin)  # noqa: B010 - mypy refuses the plain one
     setattr(postgres, "perform", perform)  # noqa: B010 - likewise
     setattr(Performer, "_begin", lambda _: None)  # noqa: B010 - likewise
 
