@@ -202,6 +202,19 @@ def test_ids_of_many_leases_come_back_whole(ready_mariadb: str, face: Face) -> N
         assert queue.ack_many(held) == 0
 
 
+def test_ids_of_many_leases_come_back_whole_on_a_borrowed_connection(
+    ready_mariadb: str, queue: Queue[Any]
+) -> None:
+    queue.offer_batch([Message(str(n), n) for n in range(400)])
+    held = queue.try_poll_many(400)
+    with connected(ready_mariadb) as cursor:
+        cursor.execute("SET SESSION group_concat_max_len = 1024")
+        cursor.execute("BEGIN")
+        assert queue.within(cursor.connection).ack_many(held) == 400
+        cursor.execute("COMMIT")
+    assert queue.stats().total == 0
+
+
 @pytest.mark.parametrize("now", [DUE, DUE + 1], ids=["at its instant", "later"])
 def test_a_claim_locks_what_it_takes_and_nothing_else(
     mariadb_server: MariaDBServer, ready_mariadb: str, cursor: Cursor, now: int

@@ -132,7 +132,12 @@ class Conversation:
             return done.value
 
     def _prepared(self, name: str, *, reads_again: bool = False) -> PreparedQuery:
-        return prepared(name, is_mysql=self._facts.is_mysql, reads_again=reads_again)
+        return prepared(
+            name,
+            is_mysql=self._facts.is_mysql,
+            reads_again=reads_again,
+            joins_ids=not self._borrowed,
+        )
 
     def _query(self, command: Query | Execute) -> Packets[object]:
         query = self._prepared(command.name)
@@ -143,7 +148,7 @@ class Conversation:
             return touched if isinstance(command, Execute) else found
         if command.name in UNDONE_BY:
             (undoing,) = self._prepared(UNDONE_BY[command.name]).first
-            self.left_behind = undoing.text
+            (self.left_behind,) = rendered([undoing], {})
         if isinstance(command, Execute):
             return replies[-1].touched
         return _rows(replies)

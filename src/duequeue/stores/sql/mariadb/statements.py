@@ -27,6 +27,8 @@ FOUND = "%(found)s"
 # The value of a column for the lease with the id of the row, and the condition that it has such a
 # lease. If all values of the column, or all tokens, are equal, something shorter says the same.
 OF_LEASE = "ELT(FIELD(id, %(id)s), %({name})s)"
+# On MariaDB, group_concat_max_len limits this, which a caller may have set to a smaller number.
+JOINED_IDS = "SELECT JSON_ARRAYAGG(id) AS ids"
 HELD = "(id, lease_token) IN (/* each */ (%(id)s, %(token)s) /* end */)"
 
 _PARAMETER = re.compile(r":([a-z_]+)")
@@ -58,14 +60,19 @@ class PreparedQuery(NamedTuple):
 
 
 @cache
-def prepared(name: str, *, is_mysql: bool, reads_again: bool = False) -> PreparedQuery:
+def prepared(
+    name: str, *, is_mysql: bool, reads_again: bool = False, joins_ids: bool = True
+) -> PreparedQuery:
     """Return a query as a server takes it.
 
-    With `reads_again`, and always on MySQL, a second statement does what RETURNING does.
+    With `reads_again`, and always on MySQL, a second statement does what RETURNING does. Without
+    `joins_ids`, the ids of many leases come back in rows.
     """
     has_history, text = name.endswith(WITH_HISTORY), catalogue("mariadb")[name]
     if is_mysql and (other := queries_that("on mysql", "mariadb").get(name)):
         text = catalogue("mariadb")[other + (WITH_HISTORY if has_history else "")]
+    if not joins_ids:
+        text = text.replace(JOINED_IDS, "SELECT id")
     parts = split(text)
     statements = [_statement(part) for part in parts]
     place = None if has_history else queries_that("alone", "mariadb").get(name)
