@@ -104,8 +104,8 @@ QUEUE_BUGS = (
     Bug(
         "messages that are released together wake for the last of them alone",
         "flows/settling.py",
-        "context.announce(now + min(delay for _, delay in releases), now)",
-        "context.announce(now + max(delay for _, delay in releases), now)",
+        "now + min(delay for lease, delay in releases if lease.id in won), now",
+        "now + max(delay for lease, delay in releases if lease.id in won), now",
         "tests/unit/test_settling_together.py",
     ),
     Bug(

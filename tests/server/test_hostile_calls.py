@@ -12,7 +12,7 @@ import pytest
 
 from duequeue import ManualClock, Queue
 from duequeue.errors import StoreUnavailable
-from duequeue.flows.lease_tokens import HeldLease, _checksum
+from duequeue.flows.lease_tokens import HeldLease, _checksum, held_lease
 from duequeue.port.cron_table import Installation
 from duequeue.port.listing import Buckets, Selection
 from duequeue.port.remote import VERSION, Call, WakeUpCall, encode
@@ -145,6 +145,18 @@ def test_a_forged_token_settles_nothing(http: httpx.Client, path: str, name: str
     token = (_checksum(forged, f"{name}|json") + forged).hex()
     answer = http.post(f"{path}:settle", json={"ack": [token]})
     assert (answer.status_code, answer.json()["argument"]) == (422, "ack[0]")
+    assert http.get(f"{path}/messages/a").status_code == OK
+
+
+def test_a_lease_has_one_verdict(http: httpx.Client, path: str, name: str) -> None:
+    http.put(f"{path}/messages/a", content=b"1")
+    (delivery,) = http.post(f"{path}:poll", json={}).json()["deliveries"]
+    lease, _ = held_lease(delivery["token"], f"{name}|json", "token")
+    forged = msgspec.msgpack.encode(HeldLease(lease, 7))
+    other = (_checksum(forged, f"{name}|json") + forged).hex()
+    given = {"ack": [delivery["token"]], "bury": [{"token": other, "reason": "no"}]}
+    answer = http.post(f"{path}:settle", json=given)
+    assert (answer.status_code, answer.json()["argument"]) == (422, "bury[0].token")
     assert http.get(f"{path}/messages/a").status_code == OK
 
 

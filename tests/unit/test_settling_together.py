@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from duequeue import AsyncQueue, ManualClock, Message
+from duequeue import AsyncQueue, ManualClock, Message, Queue
 from duequeue.consumer.settling import settle
 from duequeue.consumer.workload import Done
 from duequeue.contract.phrases import DAY, PATIENCE
@@ -37,7 +37,21 @@ def test_several_leases_of_one_message_are_settled_one_after_the_other() -> None
     assert one_lease_each([], []) == []
     assert one_lease_each(["a", "b"], [1, 2]) == [["a", "b"]]
     assert one_lease_each(["old", "b", "new", "older"], [1, 2, 1, 1]) == [
-        ["older", "b"],
+        ["old", "b"],
         ["new"],
-        ["old"],
+        ["older"],
     ]
+    assert len(one_lease_each([*range(5000)], [7] * 5000)) == 5000
+
+
+def test_releases_that_are_lost_wake_nobody() -> None:
+    with Queue[Any].open("memory:", "orders") as queue:
+        queue.offer("a", 1)
+        delivery = queue.try_poll()
+        assert delivery is not None
+        assert delivery.ack()
+        rings: list[int | None] = []
+        queue._context.bell.inform(rings.append)  # noqa: SLF001 - nothing else shows who was woken
+        done = [Done(delivery, Released(timedelta(0)))]
+        queue._drive(settle(queue._context, done))  # noqa: SLF001
+        assert rings == []

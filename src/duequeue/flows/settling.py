@@ -1,5 +1,6 @@
 """Ack, extend, release and bury one message, or many at a time."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -66,10 +67,13 @@ def one_lease_each(items: list[Item], ids: list[int]) -> list[list[Item]]:
     """
     if len(set(ids)) == len(items):
         return [items] if items else []
-    last = dict(zip(ids, items, strict=True))
-    left = [number for number, item in enumerate(items) if last[ids[number]] is not item]
-    others = one_lease_each([items[number] for number in left], [ids[number] for number in left])
-    return [list(last.values()), *others]
+    lists, seen = list[list[Item]](), Counter[int]()
+    for number, item in zip(ids, items, strict=True):
+        if seen[number] == len(lists):
+            lists.append([])
+        lists[seen[number]].append(item)
+        seen[number] += 1
+    return lists
 
 
 def _release_many(context: Context[T], releases: list[tuple[Lease, int]]) -> Flow[set[int]]:
@@ -77,7 +81,10 @@ def _release_many(context: Context[T], releases: list[tuple[Lease, int]]) -> Flo
         return context.store.release([Release(lease, now + delay) for lease, delay in releases])
 
     won, now = yield from context.consume_from_now(release)
-    yield from context.announce(now + min(delay for _, delay in releases), now)
+    if won:
+        yield from context.announce(
+            now + min(delay for lease, delay in releases if lease.id in won), now
+        )
     return won
 
 

@@ -39,6 +39,7 @@ async def settle(
     if not named:
         return {}
     held = {token: _held(token, queue.kind, place) for token, place in named}
+    _check_leases(named, held)
     context = queue.context
     to_settle = ToSettle(
         acks=[held[token].lease for token in asked.ack],
@@ -74,6 +75,16 @@ def _check_tokens(named: list[tuple[str, str]], most: int) -> None:
         if token in seen:
             raise invalid(place, "each token may be named only once in a request")
         seen.add(token)
+
+
+def _check_leases(named: list[tuple[str, str]], held: dict[str, HeldLease]) -> None:
+    """Refuse a lease that two tokens name, because its verdict would count for both."""
+    seen = set[object]()
+    for token, place in named:
+        lease = held[token].lease
+        if lease in seen:
+            raise invalid(place, "each lease may be named only once in a request")
+        seen.add(lease)
 
 
 def _held(token: str, kind: str, place: str) -> HeldLease:
