@@ -31,7 +31,7 @@ MADE = (
 
 CODE = (
     (r"\basync (def|for|with)\b", r"\1"),
-    (r"\bawait asyncio\.to_thread\((.+)\)", r"\1()"),
+    (r"\bawait asyncio\.to_thread\(([\w.]+)\)", r"\1()"),
     (r"\bawait ", ""),
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\bAwaitableQueue\[(.+)\]", r"\1"),

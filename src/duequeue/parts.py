@@ -4,7 +4,7 @@ Those are the server, callbacks, and tests.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic
@@ -36,7 +36,7 @@ R = TypeVar("R")
 class QueueSettings:
     """How a process opens all queues of a database."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     clock: Clock
     lease: timedelta = defaults.CONSUMER_LEASE  # which is extended, as that of a consumer
     poll_interval: timedelta = defaults.POLL_INTERVAL
