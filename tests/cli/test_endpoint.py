@@ -120,6 +120,22 @@ def test_an_endpoint_of_a_prefix_is_named_with_it(
     assert Ran(capsys, place, "ls", "-q").out == "shop/mails\n"
 
 
+def test_a_prefix_may_begin_with_a_slash(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*words: str) -> Ran:
+        return Ran(capsys, place, *words)
+
+    for identity, queue in (("/team/hook", "/team-mails"), ("team/hook", "team-mails")):
+        assert run("set", identity, URL, "--queue", queue).status == 0
+    assert run("disable", "/team/hook").status == 0
+    assert run("rotate", "/team/hook").status == 0
+    assert run("ls", "-q").out.split() == ["/team/hook", "team/hook"]
+    assert "active" in run("ls", "--queue", "team-mails").out
+    assert run("rm", "/team/hook", "--yes").status == 0
+    assert run("ls", "-q").out == "team/hook\n"
+    refused = run("set", "//hook", URL, "--queue", "mails")
+    assert (refused.status, "queue must begin with '/'" in refused.err) == (1, True)
+
+
 @pytest.mark.parametrize("verb", ["ls", "enable shop", "rotate shop", "rm shop --yes"])
 def test_only_a_definition_creates_a_database(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str

@@ -9,6 +9,7 @@ import msgspec
 
 from duequeue.callbacks.defining import Defined, Definitions
 from duequeue.callbacks.definition import EndpointDefinition, SecretRotation
+from duequeue.callbacks.endpoint import full_endpoint_id
 from duequeue.callbacks.records import Records, open_records
 from duequeue.cli.opening import RETRY, NothingFound
 from duequeue.clock import SystemClock
@@ -73,8 +74,9 @@ class OwnEndpoints:
 
 
 def _full(identity: str) -> str:
-    """Return the id as it is stored; a slash in front says that it belongs to no prefix."""
-    return identity.removeprefix("/")
+    """Return the id as it is stored; a lone slash in front says that it belongs to no prefix."""
+    prefix, _, name = identity.rpartition("/")
+    return full_endpoint_id(prefix, name)
 
 
 def _found(found: R | None) -> R:
