@@ -136,6 +136,15 @@ def test_a_prefix_may_begin_with_a_slash(place: str, capsys: pytest.CaptureFixtu
     assert (refused.status, "queue must begin with '/'" in refused.err) == (1, True)
 
 
+@pytest.mark.parametrize("verb", ["enable", "disable", "rotate", "rm --yes"])
+def test_no_endpoint_has_an_id_that_is_too_long(
+    place: str, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    Ran(capsys, place, "set", "shop", URL, "--queue", "orders")
+    ran = Ran(capsys, place, *verb.split(), f"{'a' * 100}/{'b' * 99}")
+    assert (ran.status, "no endpoint has this id" in ran.err) == (4, True)
+
+
 @pytest.mark.parametrize("verb", ["ls", "enable shop", "rotate shop", "rm shop --yes"])
 def test_only_a_definition_creates_a_database(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
@@ -174,15 +183,34 @@ def test_a_secret_comes_from_a_file_and_is_never_shown(
     [
         (("set", "shop", "ftp://x", "--queue", "q"), "url must begin"),
         (("set", "no id", URL, "--queue", "q"), "id must have"),
+        (("set", "a" * 600, URL, "--queue", "q"), "id must have"),
+        (("set", "shop", URL, "--queue", "q" * 101), "duequeue: queue"),
+        (("set", "shop", URL, "--queue", "q", "--type", "t" * 201), "duequeue: type"),
+        (("set", "shop", URL, "--queue", "q", "--attempts", "1001"), "duequeue: attempts"),
+        (("set", "shop", URL, "--queue", "q", "--concurrency", "10001"), "duequeue: concurrency"),
+        (("disable", "shop", "--reason", "r" * 1001), "duequeue: reason"),
         (("set", "shop", URL, "--queue", "q", "--rate", "fast"), "rate must be"),
         (("set", "shop", URL, "--queue", "q", "--backoff", "1s:2s:x"), "is not a backoff"),
         (("set", "shop", URL, "--queue", "q", "--secret-file", "/no/file"), "--secret-file"),
     ],
-    ids=["url", "id", "rate", "backoff", "secret-file"],
+    ids=[
+        "url",
+        "id",
+        "long-id",
+        "queue",
+        "type",
+        "attempts",
+        "concurrency",
+        "reason",
+        "rate",
+        "backoff",
+        "secret-file",
+    ],
 )
 def test_mistakes_name_the_argument(
     place: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
 ) -> None:
+    Ran(capsys, place, "set", "shop", URL, "--queue", "q")
     ran = Ran(capsys, place, *words)
     assert ran.status == 1
     assert named in ran.err

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from duequeue.backoff import Backoff
 from duequeue.callbacks.definition import (
+    LONGEST_REASON,
     Delays,
     EndpointDefinition,
     EndpointStatus,
@@ -108,6 +109,10 @@ class Definitions:
 
     async def disable(self, identity: str, reason: str = "") -> bool | None:
         """Stop calling an endpoint; return whether it was enabled, or None if it is unknown."""
+        if len(reason) > LONGEST_REASON:
+            raise InvalidArgument(
+                "reason", f"must have at most {LONGEST_REASON} characters, not {len(reason)}"
+            )
         if await self._records.get(identity) is None:
             return None
         now = self._records.context.now()

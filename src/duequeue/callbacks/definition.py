@@ -10,6 +10,7 @@ from duequeue.instants import InstantText
 from duequeue.message import MAX_TYPE_NAME_LENGTH, QueueNameText
 
 LONGEST_URL = 2000
+LONGEST_REASON = 1000
 MOST_CALLS = 10_000
 MOST_ATTEMPTS = 1_000
 
@@ -131,4 +132,4 @@ class SecretRotation(Struct, forbid_unknown_fields=True):
 class SwitchOff(Struct, forbid_unknown_fields=True):
     """Why an endpoint is disabled, for people to read."""
 
-    reason: Annotated[str, Meta(max_length=1000)] = ""
+    reason: Annotated[str, Meta(max_length=LONGEST_REASON)] = ""

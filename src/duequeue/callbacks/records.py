@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from duequeue.callbacks.endpoint import Endpoint
+from duequeue.callbacks.endpoint import LONGEST_FULL_ID, Endpoint
 from duequeue.callbacks.signing import SigningKeys
 from duequeue.flows.context import Context
 from duequeue.message import OfferOutcome
@@ -116,6 +116,8 @@ class Records:
 
     async def get(self, identity: str) -> StoredEndpoint | None:
         """Return one endpoint."""
+        if len(identity) > LONGEST_FULL_ID:
+            return None
         found: dict[str, bytes] = {}
         for prefix in (_DEFINITION, _KEYS, _SWITCH, _ENABLED, _HEALTH):
             message = await self._queue.read(prefix + identity)
@@ -140,6 +142,8 @@ class Records:
 
     async def remove(self, identity: str) -> bool:
         """Remove an endpoint and all that is stored about it."""
+        if len(identity) > LONGEST_FULL_ID:
+            return False
         removed = await self._queue.drop(_DEFINITION + identity)
         await self._forget(_KEYS + identity, _ENABLED + identity)
         await self._forget(_SWITCH + identity, _HEALTH + identity)
