@@ -186,6 +186,30 @@ def test_those_who_wait_for_the_same_read_share_it() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("door", ["http", "python"])
+def test_a_count_that_was_asked_for_before_the_queue_was_made_is_not_shared(door: str) -> None:
+    service = app_for("memory:", limits=Limits(reads=1, read_seconds=PATIENCE))
+    with (
+        served(service) as server,
+        server.client() as http,
+        Queue.open(server.url, "q") as queue,
+        ThreadPoolExecutor(2) as pool,
+    ):
+
+        def total() -> object:
+            return http.get(PATH).json()["total"] if door == "http" else queue.stats().total
+
+        turn = service.reads.turn("something else", "")
+        server.call(turn.__aenter__)
+        before = pool.submit(total)
+        until(lambda: in_line(service) == 1)
+        http.put(f"{PATH}/messages/key")
+        after = pool.submit(total)
+        until(lambda: in_line(service) == 2)
+        server.call(turn.__aexit__, None, None, None)
+        assert (before.result(), after.result()) == (0, 1)
+
+
 async def answers() -> bool:
     return True
 

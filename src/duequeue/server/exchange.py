@@ -192,7 +192,11 @@ class Exchange:
     async def look(
         self, of: object, read: Callable[[], Awaitable[T]], *, shares: bool = False
     ) -> T:
-        """Read something in its turn, unless the client goes away; see `reads.py`."""
+        """Read something in its turn, unless the client goes away; see `reads.py`.
+
+        What is read of a queue that does not exist must not be shared with those who ask after it
+        was made.
+        """
         reads = self.service.reads
         begin = reads.shared if shares else reads.alone
         return await unless_gone(self.receive, begin(of, self.grant.id, read))

@@ -171,7 +171,7 @@ async def _read(
     """Run an operation that only reads in its turn; see `reads.py`."""
     of = (given.operation, queue.kind)
     if given.operation == "counts" and not believes_clients(exchange):
-        return await exchange.look(of, queue.count, shares=True)
+        return await exchange.look(of, queue.count, shares=queue.exists)
     return await exchange.look(of, partial(queue.reading.run, steps, _seconds(given.seconds)))
 
 

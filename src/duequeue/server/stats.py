@@ -38,7 +38,7 @@ async def list_queues(exchange: Exchange) -> None:
 async def read(exchange: Exchange) -> None:
     """Count the messages of a queue by state."""
     queue = await exchange.queue()
-    found = await exchange.look(("stats", queue.kind), queue.looking.stats, shares=True)
+    found = await exchange.look(("stats", queue.kind), queue.looking.stats, shares=queue.exists)
     shown = wire.Stats(
         name=queue.name,
         type=queue.type_name,
