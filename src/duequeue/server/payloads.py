@@ -6,7 +6,7 @@ a queue's identity: `json`, `text` and `bytes` have the codecs of the same name,
 is the JSON of a program's own class.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error
 
 import msgspec
@@ -102,8 +102,3 @@ def _checked(data: bytes, type_name: str, argument: str) -> bytes:
     except ValueError:
         place = f"{argument}payload_b64" if argument else "payload"
         raise invalid(place, f"{place} is not {type_name}, which the queue requires") from None
-
-
-def base64_text(data: bytes) -> str:
-    """Write bytes as base64."""
-    return b64encode(data).decode()

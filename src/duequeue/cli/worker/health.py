@@ -18,13 +18,6 @@ STARTING = "the worker is starting"
 SLACK_SECONDS = 15.0
 
 
-class WorkerHealth:
-    """What keeps a worker from working, in words; nothing if it works."""
-
-    def __init__(self) -> None:
-        self.problem = STARTING
-
-
 def problem_of(consumers: RunningConsumers, services: list[ServedHandler]) -> str:
     """Return what is wrong with the consumers of this process, or nothing."""
     if consumers.stopped:
