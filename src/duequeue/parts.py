@@ -1,6 +1,6 @@
 """Queues together with the parts that they are made of, for what stands between the two.
 
-Those are the server, callbacks, and tests.
+Those are the server, callbacks, the command line, and tests.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,9 @@ class QueueSettings:
     history: bool = True
     retention: Retention | None = None
     retry: RetryPolicy | None = None
-    create: bool = True  # whether an offer makes a queue that does not exist
+    create: bool = (
+        True  # whether a server makes queues for its clients; `open` always makes its own
+    )
     # Returns the store of a queue with something around it that observes its calls.
     observe: Callable[[str, Store], Store] | None = None
 

@@ -15,8 +15,8 @@ and handled, and knows no threads. `Consumer` has a thread for each of them and 
   verdict: acked, released or parked.
 - The keeper gathers verdicts for two milliseconds and settles them. It extends each lease of which
   a third has passed, and marks messages as lost if it could not.
-- A message that may have killed a process is handled while nothing else is in hand
-  (`caution.py`), and while no other consumer of the process runs a handler (`solitude.py`).
+- A message that may have killed a process is handled while nothing else is in hand, and while no
+  other consumer of the process runs a handler (`solitude.py`).
 
 A stop (`stopping.py`) ends the feeder first, so that nothing is fetched after the rest was given
 back, then the handlers, and the keeper last.
