@@ -1,6 +1,7 @@
 """Queues on a cluster of three nodes: each in one slot, found wherever that is."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from duequeue import Queue, StoreError, StoreUnavailable
 from duequeue.contract.faces import Face
 from duequeue.contract.phrases import MINUTE, PATIENCE, in_background
+from duequeue.stores.redis.connections.alerts import ListenersWire, RedisMailbox
+from duequeue.stores.redis.keys import QueueKeys
+from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_cluster import RedisCluster
-from tests.fixtures.redis_server import calls_of, wait_until
+from tests.fixtures.redis_server import RedisServer, calls_of, wait_until
 from tests.race.crew import Hand
 
 
@@ -108,6 +112,37 @@ def test_a_poll_is_woken_by_another_process(
 def offer_to(url: str, name: str, key: str) -> None:
     with Queue.open(url, name) as queue:
         queue.offer(key, 1)
+
+
+def test_wake_ups_are_passed_on_for_queues_on_every_node(cluster: RedisCluster) -> None:
+    names = {cluster.node_of(listeners(name)).port: name for name in map(str, range(12))}
+    settings, box = RedisSettings.from_url(cluster.url()), RedisMailbox()
+    wire = ListenersWire(settings, box.waits)
+    with ExitStack() as joined:
+        for name in names.values():
+            node, key, kind = cluster.node_of(listeners(name)), listeners(name), f"{name}|json"
+            with Queue.open(cluster.url(), name) as queue:
+                queue.stats()  # from which this process knows the node
+            box.join(kind, print)
+            joined.callback(box.leave, wire, kind, print)
+            box.listen(wire, kind)
+            wait_until(partial(hears, node, box), "this process hears the node")
+            node.ask("SADD", key, "dq:wake:other")
+            node.ask("PUBLISH", box.name, f"0 {kind}")
+            passed_on = partial(has_none, node, key)
+            wait_until(passed_on, "the wake-up that nobody waits for was passed on")
+
+
+def listeners(name: str) -> str:
+    return QueueKeys(f"{name}|json").named("listeners").decode()
+
+
+def has_none(node: RedisServer, key: str) -> bool:
+    return bool(node.ask("SCARD", key) == 0)
+
+
+def hears(node: RedisServer, box: RedisMailbox) -> bool:
+    return bool(node.ask("PUBSUB", "NUMSUB", box.name)[1])
 
 
 def test_a_history_is_refused(face: Face, cluster: RedisCluster) -> None:

@@ -219,7 +219,8 @@ class ListenersWire(RedisWire):
             is_awaited = self._waits.wake(rest)
             box.alert([rest], int(due_at))
             if not is_awaited:  # then another process may take it
-                box.note(self, rest, IN_OUR_PLACE)
+                # The line that sends may be opened by this, and is for all nodes.
+                box.note(ListenersWire(self.settings, self._waits), rest, IN_OUR_PLACE)
 
 
 def _answered(text: str) -> tuple[list[str], Answered]:
