@@ -1,13 +1,16 @@
 """A message wakes one of the processes that wait for it, and a lost wake-up is made up for."""
 
+import gc
 from collections.abc import Iterator
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from duequeue import Message
+from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
@@ -197,3 +200,15 @@ def test_a_wake_up_that_is_lost_with_its_line_is_sent_again(
             ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     finally:
         box.leave(wire, KIND, print)
+
+
+def test_a_closed_queue_leaves_no_garbage(redis_url: str) -> None:
+    gc.disable()
+    try:
+        alerts = backend_for(redis_url).alerts(None, KIND, print)
+        alerts.close()
+        left = ref(alerts)
+        del alerts
+        assert left() is None, "a cycle holds it"
+    finally:
+        gc.enable()

@@ -240,7 +240,6 @@ class RedisAlerts(MailboxAlerts):
         self._mailbox = shared_mailboxes.get(settings.place)
         wire = ListenersWire(settings, self._mailbox.waits)
         super().__init__(wire, kind, on_alert, self._mailbox)
-        self.waiting = self._wait
 
     def sender(self) -> str:
         """Let every offer wake somebody in its own script."""
@@ -251,7 +250,7 @@ class RedisAlerts(MailboxAlerts):
         if not isinstance(alert, Answered):
             super().notify(alert)
 
-    def _wait(self) -> AbstractContextManager[None]:
+    def waiting(self) -> AbstractContextManager[None]:
         """Return a block in which a poll waits, so offers of this process wake no other one."""
         pass_on = partial(self._mailbox.note, self._wire, self._kind, IN_OUR_PLACE)
         return self._mailbox.waits.block(self._kind, pass_on)
