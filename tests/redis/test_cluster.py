@@ -133,6 +133,22 @@ def test_wake_ups_are_passed_on_for_queues_on_every_node(cluster: RedisCluster) 
             wait_until(passed_on, "the wake-up that nobody waits for was passed on")
 
 
+def test_wake_ups_are_heard_where_the_slot_of_a_queue_has_moved(cluster: RedisCluster) -> None:
+    settings, box = RedisSettings.from_url(cluster.url()), RedisMailbox()
+    wire = ListenersWire(settings, box.waits)
+    kind, key = "nomad|json", listeners("nomad")
+    box.join(kind, print)
+    try:
+        with Queue.open(cluster.url(), "nomad") as queue:
+            for node_of in (cluster.node_of, cluster.move_slot):
+                node = node_of(key)
+                queue.stats()  # from which this process knows the node
+                box.listen(wire, kind)
+                wait_until(partial(hears, node, box), "this process hears the node")
+    finally:
+        box.leave(wire, kind, print)
+
+
 def listeners(name: str) -> str:
     return QueueKeys(f"{name}|json").named("listeners").decode()
 

@@ -1,7 +1,7 @@
 """A message wakes one of the processes that wait for it, and a lost wake-up is made up for."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -14,7 +14,9 @@ from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
+from duequeue.stores.mailbox import Wire
 from duequeue.stores.redis.connections.alerts import IN_OUR_PLACE, ListenersWire, RedisMailbox
+from duequeue.stores.redis_client.nodes import Connection
 from duequeue.stores.redis_client.settings import RedisSettings
 from tests.fixtures.redis_server import RedisServer
 from tests.race.consumer_parts import offer
@@ -212,3 +214,26 @@ def test_a_closed_queue_leaves_no_garbage(redis_url: str) -> None:
         assert left() is None, "a cycle holds it"
     finally:
         gc.enable()
+
+
+class CountingWire(ListenersWire):
+    """Counts how often it is asked where notes arrive."""
+
+    asked = 0
+
+    def ends(self, kinds: Iterable[str]) -> dict[Hashable, Wire[Connection]]:
+        self.asked += 1
+        return super().ends(kinds)
+
+
+def test_a_poll_of_a_queue_that_is_heard_already_goes_through_no_others(redis_url: str) -> None:
+    box = RedisMailbox()
+    wire = CountingWire(RedisSettings.from_url(redis_url), box.waits)
+    box.join(KIND, print)
+    try:
+        for _ in range(3):
+            box.listen(wire, KIND)
+            box.listen(wire, KIND, for_answers=True)
+        assert wire.asked == 2
+    finally:
+        box.leave(wire, KIND, print)

@@ -72,6 +72,8 @@ class Wire(ABC, Generic[C]):
     sends_with_commits = False
     # Whether notes of others arrive at all.
     hears = True
+    # Whether the nodes at which they arrive change.
+    moves = False
     # After these errors, notes that were not sent have to be sent on another connection.
     losses: tuple[type[Exception], ...]
 
@@ -168,15 +170,12 @@ class Mailbox(Generic[C]):
 
     def listen(self, wire: Wire[C], kind: str, *, for_answers: bool = False) -> None:
         """Open the lines that hear the notes of others, and close those that nobody needs."""
+        about = (kind, for_answers)
         with self._lock:
-            if kind not in self._queues:  # the queue was closed while this poll ran
-                return
-            self._awaited.add((kind, for_answers))
-            ends = wire.ends(self._awaited_kinds())
-            for node in self._hearing.keys() - ends.keys():
-                self._hearing.pop(node).closed.set()
-            for node in ends.keys() - self._hearing.keys():
-                self._hearing[node] = open_line(ends[node], partial(self._hear, ends[node]))
+            # Otherwise the queue was closed while this poll ran, or every line is there.
+            if kind in self._queues and (about not in self._awaited or wire.moves):
+                self._hear_at(wire.ends({kind, *self._awaited_kinds()}))
+                self._awaited.add(about)  # last, so that a poll tries again after an error
 
     def awaited(self) -> set[str]:
         """Return the queues on which somebody has waited."""
@@ -233,6 +232,12 @@ class Mailbox(Generic[C]):
 
     def _open_sending(self, wire: Wire[C]) -> Line[C]:
         return open_line(wire, partial(self._send, wire))
+
+    def _hear_at(self, ends: dict[Hashable, Wire[C]]) -> None:
+        for node in self._hearing.keys() - ends.keys():
+            self._hearing.pop(node).closed.set()
+        for node in ends.keys() - self._hearing.keys():
+            self._hearing[node] = open_line(ends[node], partial(self._hear, ends[node]))
 
     def _hear(self, wire: Wire[C], line: Line[C], connection: C) -> None:
         wire.hear(self, line, connection)

@@ -176,12 +176,13 @@ class ListenersWire(RedisWire):
     def __init__(self, settings: RedisSettings, waits: Waits, node: Server | None = None) -> None:
         super().__init__(settings, node)
         self._waits = waits
+        self.moves = settings.way is Way.CLUSTER
 
     def ends(self, kinds: Iterable[str]) -> dict[Hashable, Wire[Connection]]:
         """Return the nodes that have queues, as one notifies only those connected to it."""
-        settings = self.settings
-        if settings.way is not Way.CLUSTER:
+        if not self.moves:
             return {None: self}
+        settings = self.settings
         known = shared_map(settings)
         shards = [keys for kind in kinds for keys in shards_of(kind, settings.shards)]
         nodes = {known.node_for(keys.named("listeners")) for keys in shards}
