@@ -14,7 +14,9 @@ from duequeue.backends import backend_for
 from duequeue.contract.faces import QueueFace, SyncFace
 from duequeue.contract.phrases import DAY, MINUTE, PATIENCE, SECOND, claim, in_background
 from duequeue.contract.stage import until
-from duequeue.stores.mailbox import Wire
+from duequeue.port.alerts import Alert
+from duequeue.process.line import Line
+from duequeue.stores.mailbox import Mailbox, Wire
 from duequeue.stores.redis.connections.alerts import IN_OUR_PLACE, ListenersWire, RedisMailbox
 from duequeue.stores.redis_client.nodes import Connection
 from duequeue.stores.redis_client.settings import RedisSettings
@@ -237,3 +239,34 @@ def test_a_poll_of_a_queue_that_is_heard_already_goes_through_no_others(redis_ur
         assert wire.asked == 2
     finally:
         box.leave(wire, KIND, print)
+
+
+class OvertakenMailbox(Mailbox[Connection]):
+    """Just before a queue is noted, the line is opened for another one."""
+
+    bells: SimpleQueue[Alert]
+
+    def listen(
+        self, wire: Wire[Connection], kind: str, *, for_answers: bool = False
+    ) -> list[Line[Connection]]:
+        super().listen(wire, "other|json")
+        self.bells.get(timeout=PATIENCE)
+        return super().listen(wire, kind, for_answers=for_answers)
+
+
+class OvertakenRedisMailbox(RedisMailbox, OvertakenMailbox):
+    """The line is opened at the worst instant."""
+
+
+def test_a_queue_looks_again_if_the_line_was_opened_at_its_first_look(redis_url: str) -> None:
+    box, bells = OvertakenRedisMailbox(), SimpleQueue[Alert]()
+    box.bells = SimpleQueue()
+    wire = ListenersWire(RedisSettings.from_url(redis_url), box.waits)
+    box.join("other|json", box.bells.put)
+    box.join(KIND, bells.put)
+    try:
+        box.listen(wire, KIND)
+        assert bells.get(timeout=PATIENCE) is None
+    finally:
+        box.leave(wire, "other|json", box.bells.put)
+        box.leave(wire, KIND, bells.put)

@@ -168,14 +168,21 @@ class Mailbox(Generic[C]):
                 self._add(notes)
                 self._sending = self._sending or self._open_sending(wire)
 
-    def listen(self, wire: Wire[C], kind: str, *, for_answers: bool = False) -> None:
-        """Open the lines that hear the notes of others, and close those that nobody needs."""
+    def listen(self, wire: Wire[C], kind: str, *, for_answers: bool = False) -> list[Line[C]]:
+        """Open the lines that hear the notes of others, and close those that nobody needs.
+
+        The first time, return the lines that were there before, which may have missed a note.
+        """
         about = (kind, for_answers)
         with self._lock:
+            is_first = about not in self._awaited
             # Otherwise the queue was closed while this poll ran, or every line is there.
-            if kind in self._queues and (about not in self._awaited or wire.moves):
+            if kind in self._queues and (is_first or wire.moves):
+                known = [*self._hearing.values()]
                 self._hear_at(wire.ends({kind, *self._awaited_kinds()}))
                 self._awaited.add(about)  # last, so that a poll tries again after an error
+                return known if is_first else []
+        return []
 
     def awaited(self) -> set[str]:
         """Return the queues on which somebody has waited."""

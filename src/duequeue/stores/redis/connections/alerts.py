@@ -151,13 +151,14 @@ class RedisMailbox(Mailbox[Connection]):
         is_awaited = (kind, False) in self._awaited and self.waits.wake(kind)
         return self.name if is_awaited else ANONYMOUS_SENDER
 
-    def listen(self, wire: Wire[Connection], kind: str, *, for_answers: bool = False) -> None:
+    def listen(
+        self, wire: Wire[Connection], kind: str, *, for_answers: bool = False
+    ) -> list[Line[Connection]]:
         """Open the lines; the last look did not enter the channel if this is the first call."""
-        is_first = (kind, for_answers) not in self._awaited
-        lines = [*self._hearing.values()]  # a new one has every queue look when it is open
-        super().listen(wire, kind, for_answers=for_answers)
-        if is_first and any(line.is_working for line in lines):
+        known = super().listen(wire, kind, for_answers=for_answers)
+        if any(line.is_working for line in known):  # a new one has every queue look
             self.alert([kind])
+        return known
 
     def _listeners(self, kind: str) -> list[OnAlert]:
         """Return one queue of a kind, because all of them in a process share a bell."""
