@@ -260,6 +260,12 @@ def test_a_batch_follows_a_shard_that_has_moved_to_the_node_of_others(
         assert queue.stats().total == 0
 
 
+def test_no_shard_is_asked_for_a_history(store_url: str) -> None:
+    with opened_store(store_url) as (store, _), pytest.raises(StopIteration) as done:
+        next(store.settled(10))
+    assert done.value.value == []
+
+
 def test_a_queue_that_could_not_be_opened_is_not_divided(
     face: Face, redis_cluster: RedisCluster
 ) -> None:

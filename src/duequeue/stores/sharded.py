@@ -75,10 +75,6 @@ def _added_up(found: Sequence[DueCounts]) -> DueCounts:
     return DueCounts(sum(each.overdue for each in found), dict(ahead))
 
 
-def _all_rows(found: Sequence[list[SettledRow]]) -> list[SettledRow]:
-    return [row for rows in found for row in rows]  # no shard keeps a history
-
-
 def _nothing(found: Sequence[None]) -> None:
     del found
 
@@ -109,7 +105,6 @@ class ShardedStore(Shards[Shard]):
     next_due = joined(Store.next_due, _earliest)
     earliest_due = joined(Store.earliest_due, _earliest)
     delete_old = joined(Store.delete_old, any)
-    settled = joined(Store.settled, _all_rows)
     prepare_history = joined(Store.prepare_history, _nothing)
 
     def offer(
@@ -193,6 +188,11 @@ class ShardedStore(Shards[Shard]):
             for each in part
         )
         return nsmallest(selection.limit, merged, key=lambda each: (each.message.due_at, each.id))
+
+    def settled(self, limit: int, key: str | None = None) -> Steps[list[SettledRow]]:  # noqa: ARG002 - the port's signature
+        """Return nothing, because no shard keeps a history."""
+        yield from ()
+        return []
 
     def announce(self, due_at: int) -> None:
         """Announce it to every shard."""
