@@ -37,9 +37,9 @@ def test_several_leases_of_one_message_are_settled_one_after_the_other() -> None
     assert one_lease_each([], []) == []
     assert one_lease_each(["a", "b"], [1, 2]) == [["a", "b"]]
     assert one_lease_each(["old", "b", "new", "older"], [1, 2, 1, 1]) == [
-        ["old", "b"],
+        ["older", "b"],
         ["new"],
-        ["older"],
+        ["old"],
     ]
     assert len(one_lease_each([*range(5000)], [7] * 5000)) == 5000
 

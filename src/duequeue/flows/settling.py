@@ -63,12 +63,12 @@ def settle_many(context: Context[T], asked: ToSettle) -> Flow[list[Lease]]:
 def one_lease_each(items: list[Item], ids: list[int]) -> list[list[Item]]:
     """Cut items into lists that hold one lease of each message, because stores return ids.
 
-    A message may be there twice: with a lease that is lost, and with a new one.
+    A message may be there twice: with a lease that is lost, and with a new one, which goes first.
     """
     if len(set(ids)) == len(items):
         return [items] if items else []
     lists, seen = list[list[Item]](), Counter[int]()
-    for number, item in zip(ids, items, strict=True):
+    for number, item in zip(reversed(ids), reversed(items), strict=True):
         if seen[number] == len(lists):
             lists.append([])
         lists[seen[number]].append(item)
